@@ -61,7 +61,8 @@ def explain(
     """
     if proofs < 1 or changes < 0:
         raise DataError(f"proofs={proofs!r} and changes={changes!r} must be whole numbers from 1 and from 0.")
-    example, filled_in = model.filled_in(one_row(model, X, row))
+    given = one_row(model, X, row)
+    example, filled_in = model.filled_in(given)
     view = view_example(model, example)
     joint = JointProbabilities(view)
     counts = counts_of(model, example)
@@ -74,6 +75,7 @@ def explain(
         prediction: Any = float(means[0])
         limit = _default_threshold(view) if threshold is None else _checked_threshold(threshold)
         other = BeyondThreshold(limit, above=prediction <= limit)
+        summed = tuple(float(numbers[0]) for numbers in model.predict_number(given)) if filled_in else ()
         numbers = {"deviation": float(deviations[0]), "threshold": limit, **_moves(view)}
     else:
         if threshold is not None:
@@ -81,6 +83,7 @@ def explain(
                 f"threshold={threshold!r} is for trees that predict numbers, and this one predicts classes."
             )
         probabilities = tuple(model.predict_proba(example)[0].tolist())
+        summed = tuple(model.predict_proba(given)[0].tolist()) if filled_in else ()
         predicted = max(range(len(probabilities)), key=probabilities.__getitem__)
         prediction, other = model.tree.classes[predicted], OtherClass(model.tree.classes, predicted)
     return Explanation(
@@ -93,6 +96,7 @@ def explain(
         smallest_change(view, VariableInterventions(view), other, changes),
         images_of(example, readings),
         filled_in=filled_in,
+        summed=summed,
         **numbers,
     )
 

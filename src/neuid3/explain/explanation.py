@@ -352,6 +352,8 @@ class Explanation:
     moves : how far each test moves the predicted number, the largest first; empty where a class is predicted.
     filled_in : entries of parts that are missing or only probable, with their most probable values, which are what is
         explained; predictions sum over all values.
+    summed : the probability of each class, or the expected number and its standard deviation, summed over all these values, as
+        it is predicted; empty where nothing was filled in.
     """
 
     classes: tuple[Any, ...]
@@ -367,6 +369,7 @@ class Explanation:
     base: float | None = None
     moves: tuple[Move, ...] = ()
     filled_in: tuple[str, ...] = ()
+    summed: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         return self.text()
@@ -398,7 +401,7 @@ class Explanation:
             "other_answers": self.other_responses.to_dict(),
             "other_facts": self.other_facts.to_dict(),
             **numbers,
-            **({"filled_in": list(self.filled_in)} if self.filled_in else {}),
+            **({"filled_in": list(self.filled_in), "summed": list(self.summed)} if self.filled_in else {}),
         }
 
     def _numbers_to_dict(self) -> dict[str, Any]:

@@ -34,10 +34,7 @@ def explanation_text(explanation: Explanation, decimals: int = 2) -> str:
     e = explanation
     leading = leading_leaves(e.leaves)
     sections = [
-        (
-            "Filled in, as is most probable (predictions sum over all values)",
-            [f"  {entry}" for entry in e.filled_in],
-        ),
+        ("Filled in, as is most probable", list(_filled_in(e, decimals))),
         ("What moves it", list(_moves(e, decimals))),
         ("Where the probability goes", list(_paths(e, leading, decimals))),
         ("Why", list(_reasons(leading, e.readings, decimals))),
@@ -76,6 +73,18 @@ def _headline(e: Explanation, decimals: int) -> str:
         write = number_writer(e, decimals)
         return f"Predicted: {write(e.prediction)} ± {write(e.deviation)}"
     return f"Predicted: {class_name(e.prediction)}   ({ranked_text(e.classes, e.probabilities, decimals)})"
+
+
+def _filled_in(e: Explanation, decimals: int) -> Iterator[str]:
+    """The entries that were filled in, and what is predicted, which is summed over all their values."""
+    if not e.filled_in:
+        return
+    yield from (f"  {entry}" for entry in e.filled_in)
+    if e.deviation is not None:
+        write, (mean, deviation) = number_writer(e, decimals), e.summed
+        yield f"  Over all their values the prediction is {write(mean)} ± {write(deviation)}."
+    else:
+        yield f"  Over all their values the prediction is {ranked_text(e.classes, e.summed, decimals)}."
 
 
 def ranked_text(classes: Iterable[Any], probabilities: Iterable[float], decimals: int) -> str:
