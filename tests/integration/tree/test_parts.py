@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from part_problems import made_problem
 
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
-from neuid3.errors import GroundingLimitError, NodeTestError
+from neuid3.errors import GroundingLimitError, NodeTestError, RuleError
 from neuid3.queries import parse_query
 from neuid3.tree.query_tests import QueryTest
 
@@ -112,5 +112,7 @@ def test_an_unknown_atom_and_an_unbound_variable_name_the_culprit() -> None:
     X = histories([2])
     with pytest.raises(NodeTestError, match=r"asks for 'rad', which is no type of part.*Did you mean 'red'"):
         model_of("card(C), rad(C)", X)
+    with pytest.raises(RuleError, match=r"uses 'zzz/1', which nothing defines\. Known: [^(]*\.$"):
+        model_of("card(C), red(C)", X, "nn(red_net, [C]) :: red(C). odd :- next(A, B), zzz(B).")
     with pytest.raises(NodeTestError, match="variable D of 'red\\(D\\)' is bound by no part"):
         model_of("card(C), red(D)", X)

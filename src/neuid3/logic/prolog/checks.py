@@ -87,7 +87,9 @@ def goal_problem(goal: PrologTerm, parsed: ParsedProgram, vocabulary: Vocabulary
         return "uses '!', and ProbLog has no cut; let \\+ exclude the cases of the clauses before."
     if called in vocabulary.closed | CLOSED_IN_LIBRARIES or name in ("query", "evidence") or name.startswith("_"):
         return f"calls '{called}', which is closed to programs."
-    own = [*parsed.defined, *facts]
+    # A fact about a slot, such as `long(car_1)`, stands for the predicate that is defined by all of them.
+    predicates = {entry.rsplit("/", 1)[0] for entry in parsed.defined}
+    own = [*parsed.defined, *(fact for fact in facts if "(" not in fact or fact.split("(", 1)[0] not in predicates)]
     hint = did_you_mean(called, [*vocabulary.known, *own])
     return f"uses '{called}', which nothing defines.{hint if 'Did you mean' in hint else did_you_mean(called, own)}"
 
