@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuid3.data.parts import has_parts
 from neuid3.data.priors import Priors, with_quantiles
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeCandidates
@@ -68,7 +67,7 @@ class NodeLearner:
     progress : receives reports.
     goals : the goals that leaves may hold.
     constraints : what the tree must keep to.
-    language : what queries over parts may be made of; by default what the schema allows.
+    language : what queries over parts may be made of; None where none are tried.
     """
 
     def __init__(
@@ -148,8 +147,7 @@ class NodeLearner:
             )
         self.symbolic = SymbolicSplitter(self.inference, candidates, min_child_mass)
         self.splitters: tuple[Splitter, ...] = (self.symbolic, *(() if self.neural is None else (self.neural,)))
-        if has_parts(sample.examples.schema):
-            language = language or Language(sample.examples.schema)
+        if language is not None:
             self.splitters = (*self.splitters, QuerySplitter(self.inference, language, min_child_mass))
 
     @property

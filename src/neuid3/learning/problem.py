@@ -125,10 +125,11 @@ def read_problem(
     if not named and modes is None and not goals and isinstance(generator, FixedCandidates):
         raise NodeTestError("`tests` is empty; name some tests, or use tests='auto'.")
     heads = program_heads(program, called=of_parts is not None)
-    language = _language(program, schema, of_parts, heads)
+    asks_queries = bool("auto" in listed or of_parts)  # explicit tests are the only ones
+    language = _language(program, schema, of_parts, heads) if asks_queries else None
     tried = [*(goal.text for goal in goals), *(head.predicate for head in heads)]
     candidates = make_candidates(named, of_columns, program, program.limits.max_candidates, goals=tried)
-    if language is not None and heads and ("auto" in listed or of_parts):
+    if language is not None and heads:
         generator = FirstOrderCandidates(generator, heads, language)
     return Problem(program, candidates, reused, frozenset(named[len(listed) :]), generator, goals, language=language)
 

@@ -402,7 +402,10 @@ def query_formula(query: Query, program: Program) -> Formula:
     GroundingLimitError : where there are too many assignments of slots to variables.
     """
     if program.parts is None:
-        raise NodeTestError(f"The query '{query}' asks for something that the examples do not have.")
+        atom = next(Vocabulary(program.given_schema).program_atoms(query))
+        raise NodeTestError(
+            f"The query '{query}' asks for '{atom}' before a part or a relation binds its variable; put such a literal first."
+        )
     return _QueryGrounder(program, program.parts).formula(query)
 
 

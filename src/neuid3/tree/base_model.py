@@ -333,7 +333,16 @@ class BaseModel:
         return most_probable(example, entries) if entries else (example, ())
 
     def has_open_parts(self, examples: Examples) -> npt.NDArray[np.bool_]:
-        """Whether entries of parts that tests ask about are missing or only probable, `(example,)`."""
+        """Whether entries of parts that tests ask about are missing or only probable.
+
+        Parameters
+        ----------
+        examples : the examples, as `read` returns them.
+
+        Returns
+        -------
+        A mask, `(example,)`.
+        """
         is_open = np.zeros(len(examples), dtype=bool)
         for of_column in open_entries(examples, self.priors, self._part_thresholds) if self._has_parts else []:
             is_open[of_column.example] = True

@@ -7,7 +7,7 @@ import pytest
 
 import neuid3
 from neuid3 import Examples, NeuID3Classifier
-from neuid3.errors import CheckpointError
+from neuid3.errors import CheckpointError, NodeTestError
 from neuid3.queries import holds, parse_query
 from neuid3.tree.query_tests import QueryTest
 
@@ -125,3 +125,18 @@ def test_a_checkpoint_of_examples_with_other_parts_is_refused(tmp_path) -> None:
     NeuID3Classifier(random_state=0).fit(first, labels, checkpoint=tmp_path / "nodes")
     with pytest.raises(CheckpointError, match="car"):
         NeuID3Classifier(random_state=0).fit(second, labels, checkpoint=tmp_path / "nodes")
+
+
+def test_tests_that_are_named_are_the_only_ones() -> None:
+    examples = made_trains(80)
+    query = "car(C), long(C), roof(C, flat)"
+    y = holds(parse_query(query), examples)
+    named = QueryTest(parse_query(query))
+    alone = NeuID3Classifier(tests=[named, "late"], random_state=0).fit(examples, y)
+    assert list(alone.tree_.tests) == [named]
+    with pytest.warns(UserWarning, match="single leaf"):
+        assert NeuID3Classifier(tests=["late"], random_state=0).fit(examples, y).get_n_leaves() == 1
+    together = NeuID3Classifier(tests=["auto", "late"], random_state=0).fit(examples, y)
+    assert together.score(examples, y) == 1.0
+    with pytest.raises(NodeTestError, match=r"asks for 'long\(C\)' before a part or a relation binds its variable"):
+        NeuID3Classifier(tests=[QueryTest(parse_query("long(C)"))]).fit(examples, y)
