@@ -25,7 +25,7 @@ from neuid3.data.columns import (
     looks_like_quantity,
 )
 from neuid3.data.examples import Examples
-from neuid3.data.parts import GroupedRows
+from neuid3.data.parts import GroupedRows, structure_of
 from neuid3.data.texts import are_notes
 from neuid3.errors import DataError
 from neuid3.utils.quoting import atom_text
@@ -180,14 +180,16 @@ def _are_numbers(values: Iterable[Value]) -> bool:
 
 
 def warn_of_identifiers(examples: Examples) -> None:
-    """Warn of undeclared categories with nearly as many values as rows."""
-    for name, column in examples.items():
+    """Warn of undeclared categories with nearly as many values as rows, also in tables of parts."""
+    columns = [("", name, column) for name, column in examples.items()]
+    columns += [(owner.name, *pair) for owner, table in structure_of(examples).tables for pair in table.items()]
+    for owner, name, column in columns:
         distinct, entries = _distinct_values(column)
         if distinct >= 10 and 4 * distinct > 3 * entries:
+            full, kinds = (f"{owner}.{name}", {owner: {name: "category"}}) if owner else (name, {name: "category"})
             warnings.warn(
-                f"The category {name!r} has {distinct:,} values in {entries:,} rows, so that it nearly identifies rows; leave "
-                f"it out, or declare it if it is meant: Examples(X, kinds={{{name!r}: 'category'}}), or --type "
-                f"{name}=category.",
+                f"The category {full!r} has {distinct:,} values in {entries:,} rows, so that it nearly identifies rows; leave "
+                f"it out, or declare it if it is meant: Examples(X, kinds={kinds}), or --type {full}=category.",
                 UserWarning,
                 stacklevel=5,
             )

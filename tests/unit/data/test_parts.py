@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.data.parts import Parts, Relation, structure_of
 from neuid3.data.reading.interpretations import read_interpretations
+from neuid3.data.tables import warn_of_identifiers
 from neuid3.errors import DataError, MissingFileError
 from neuid3.io.serialize import schema_from_json, schema_to_json
 
@@ -241,3 +242,10 @@ def test_a_table_without_rows_is_not_predicted() -> None:
     clf = NeuID3Classifier(random_state=0).fit(X, [1, 0] * 10)
     with pytest.raises(DataError, match="no rows to predict"):
         clf.predict(X[:0])
+
+
+def test_a_column_that_nearly_identifies_parts_is_warned_of() -> None:
+    cars = {"train": np.arange(12), "serial": [f"n{i}" for i in range(12)], "roof": ["flat", "open"] * 6}
+    X = Examples({"train": np.arange(12)}, parts={"car": (cars, "train")})
+    with pytest.warns(UserWarning, match=r"category 'car.serial' has 12 values in 12 rows.*kinds=\{'car': \{'serial'"):
+        warn_of_identifiers(X)
