@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -27,6 +28,9 @@ FEW_CLASSES = 5
 
 # The most values of an uncertain reading.
 MAX_VALUES = 3
+
+# That an example has a part: a type, and a slot of this type.
+_PRESENCE = re.compile(r"(\w+)\(\1_\d+\)")
 
 
 def explanation_text(explanation: Explanation, decimals: int = 2) -> str:
@@ -151,12 +155,18 @@ def _reasons(leading: Sequence[LeafShare], readings: Sequence[Reading], decimals
         given = f", given {', '.join(step.given)}," if step.given else ""
         yield f"  {step.test} is {str(step.response).lower()}{given} with {step.probability:.{decimals}f}, because"
         listed = [proof for proof in step.proofs if _is_visible(proof.probability, decimals)]
-        yield from (f"    {proof.probability:.{decimals}f}  {proof}" for proof in listed)
+        yield from (f"    {proof.probability:.{decimals}f}  {_proof_text(proof, certain)}" for proof in listed)
         rest = (step.probability or 0.0) - sum(proof.probability for proof in listed)
         if _is_visible(rest, decimals):
             yield f"    {rest:.{decimals}f}  in less probable ways"
         for count in step.counts:
             yield from _criteria(count, decimals)
+
+
+def _proof_text(proof: Proof, certain: set[str]) -> str:
+    """A proof without what goes without saying: that an example has the parts whose values it names, as in `card(card_1)`."""
+    said = [a for a in proof.assignments if a.variable not in certain or not _PRESENCE.fullmatch(a.text)]
+    return ", ".join(map(str, said)) if said else str(proof)
 
 
 def _criteria(count: CriterionCount, decimals: int) -> Iterator[str]:

@@ -228,14 +228,15 @@ class _Facts:
 
     def add(self, atom: Atom, variables: Mapping[Var, str], binding: Sequence[Atom] = ()) -> None:
         """A fact for each assignment of slots to these variables, given with their types."""
-        query = Query((*binding, atom))
+        names = {v: Var(f"X{i}") for i, v in enumerate(variables)}  # as in queries, so that both are one Boolean
+        query = Query(tuple(renamed_literal(literal, names) for literal in (*binding, atom)))
         related = self.slots.related(atom.predicate) if len(variables) > 1 else None
         for numbers in product(*(range(1, self.slots[kind] + 1) for kind in variables.values())):
             if related is not None and numbers not in related:
                 continue
             constants = {v: slot_name(k, n) for (v, k), n in zip(variables.items(), numbers, strict=True)}
             fact = ground_text(atom, constants)
-            slots = tuple(zip(variables, numbers, strict=True))
+            slots = tuple(zip(names.values(), numbers, strict=True))
             self.variables[fact] = QueryVariable(SlotQuery(query, slots), self.columns)
 
     def add_parts(self, name: str, owner: str | None, columns: Mapping[str, Kind]) -> None:

@@ -106,3 +106,12 @@ def test_columns_named_like_calls_of_parts_hold_labels() -> None:
     table = Examples(dict(X.items()) | dict(labels.items()))
     (network,) = pictured(X).score_concepts(table)
     assert network.labels == 2
+
+
+def test_proofs_name_what_is_seen_of_parts_and_not_that_they_exist() -> None:
+    X = hands()
+    why = pictured(X).explain(X, row=0)
+    assert [reading.name for reading in why.readings].count("card(card_1)") == 1  # of the query and of the rule alike
+    reasons = str(why).split("Why\n")[1].split("\n\n")[0]
+    assert "red(card_1)" in reasons
+    assert "card(card_" not in reasons
