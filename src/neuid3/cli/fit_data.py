@@ -84,13 +84,14 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
     from neuid3.data.reading.table import read_text_table, text_schema
     from neuid3.data.slots import needed_slots, unfolded
     from neuid3.tree.anchors import distinct
-    from neuid3.tree.labels import label_columns, looks_like_call, read_labels
+    from neuid3.tree.labels import columns_like_calls, label_columns, read_labels
     from neuid3.tree.number_criterion import NumberCriterion
 
     types = _declared_kinds(options.types)
     text_table = with_part_files(open_text_table(options.table), options.parts, options.part_relations)
     types |= _no_tests(options, text_table)
-    may_have_labels = options.concept_file is not None or any(map(looks_like_call, text_table.columns))
+    like_calls = columns_like_calls(text_table.columns, with_parts=bool(options.parts))
+    may_have_labels = options.concept_file is not None or bool(like_calls)
     schema = text_schema(text_table, types) if may_have_labels else {}
     declarations = _declarations(rules, options, schema) if may_have_labels else {}
     table = read_text_table(

@@ -490,7 +490,9 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         """The neural declarations of the background knowledge for these columns."""
         if not columns or not (self.background.strip() or self.relations):
             return {}
-        schema = Examples(columns).schema
+        with warnings.catch_warnings():  # those of reading are given once, by `_read`
+            warnings.simplefilter("ignore")
+            schema = read_free_text(Examples(columns), self._mentioned()).schema
         background = with_relations(self.background, self.relations, schema, self.limits)
         return read_program(background, schema, self.limits).declarations
 

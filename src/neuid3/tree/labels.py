@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from neuid3.data.columns import Boolean, Category, Column, Number, Schema, Tensor, is_missing
 from neuid3.data.examples import Examples, has_names, named_columns
+from neuid3.data.parts import has_parts
 from neuid3.data.reading.cells import BOOLEAN_SPELLINGS
 from neuid3.data.slots import is_picture_name
 from neuid3.errors import DataError, did_you_mean
@@ -89,9 +90,20 @@ def label_columns(names: Iterable[str], declarations: Declarations, schema: Sche
     return tuple(name for name in names if _is_call(name, set(names) - {name}, declarations, schema or {}))
 
 
-def looks_like_call(name: str) -> bool:
-    """Whether a column has a name such as `rank(first)`."""
-    return _parsed(name) is not None
+def columns_like_calls(names: Iterable[str], with_parts: bool = False) -> frozenset[str]:
+    """The columns of a table that are named like a call on other columns, and so may hold labels.
+
+    Parameters
+    ----------
+    names : the names of all columns.
+    with_parts : whether examples own parts, whose pictures are no columns: then any call may be on these.
+
+    >>> sorted(columns_like_calls(["first", "rank(first)", "length (cm)"]))
+    ['rank(first)']
+    """
+    names = set(map(str, names))
+    calls = ((name, _parsed(name)) for name in names)
+    return frozenset(name for name, call in calls if call is not None and (with_parts or set(call[1]) <= names - {name}))
 
 
 def _is_call(name: str, columns: Collection[str], declarations: Declarations, schema: Schema) -> bool:
@@ -120,7 +132,7 @@ def take_labels(
     table : `Examples`, or anything that `Examples` takes.
     concepts : labels that are given besides.
     declarations : the neural declarations of the program, given the columns of the table that cannot hold labels; it is
-        called only where another column has a name such as `rank(first)`.
+        called only where another column is named like a call on these, such as `rank(first)`.
 
     Returns
     -------
@@ -131,10 +143,12 @@ def take_labels(
     DataError : where a column of labels is also given in `concepts`, or holds arrays or probabilities.
     """
     given = {} if concepts is None else concepts
-    if not has_names(table) or not any(looks_like_call(str(name)) for name in _column_names(table)):
+    own_parts = isinstance(table, Examples) and has_parts(table.schema)
+    like_calls = columns_like_calls(_column_names(table), own_parts) if has_names(table) else frozenset()
+    if not like_calls:
         return table, given
     columns = dict(table.items()) if isinstance(table, Examples) else named_columns(table)
-    known = declarations({n: column for n, column in columns.items() if not looks_like_call(n)})
+    known = declarations({n: column for n, column in columns.items() if n not in like_calls})
     names = label_columns(columns, known, table.schema if isinstance(table, Examples) else None)
     both = [name for name in names if isinstance(given, Mapping) and name in given]
     if both:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuid3 import Examples
+from neuid3 import Examples, NeuID3Classifier
 from neuid3.errors import DataError
 from neuid3.logic.program import Declaration
 from neuid3.tree.anchors import MIN_HELD_OUT_LABELS, anchored_rows, distinct, split_anchors
@@ -123,6 +123,15 @@ def test_a_table_keeps_its_other_columns_and_given_labels_are_added() -> None:
     assert list(rest) == ["age", "second", "size(mm)"]
     assert read_labels(taken, Examples(rest), DECLARATIONS).keys() == {"rank_net", "red_net"}
     assert take_labels(rest, None, lambda _: DECLARATIONS) == (rest, {})
+
+
+def test_a_program_that_is_read_for_labels_knows_the_other_columns() -> None:
+    n = 40
+    frame = pd.DataFrame({"size (mm)": np.arange(n, dtype=float), "age": np.arange(n) % 7, "red(age)": [None] * n})
+    frame["note"] = [f"note {i} of a long day" for i in range(n)]
+    rules = "big :- 'size (mm)' > 20, contains(note, 'long day')."
+    clf = NeuID3Classifier(background=rules, tests=["big"]).fit(frame, frame["size (mm)"] > 20)
+    assert clf.score(frame, frame["size (mm)"] > 20) == 1.0
 
 
 def test_labels_of_rows_that_are_left_out_are_left_out() -> None:
