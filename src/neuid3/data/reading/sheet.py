@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -145,10 +145,10 @@ def text_table_from_frame(frame: Any, folder: Path | str) -> TextTable:
 
 
 def _cells(values: Any) -> list[str] | None:
-    """The entries of a column as text, a list of numbers as `[70, 72.5]`; None where an entry has no text form."""
+    """The entries of a column as text, lists as `[70, 72.5]`, durations in days; None where an entry has no text form."""
     cells = []
     for entry in values:
-        plain = entry.item() if isinstance(entry, np.generic) else entry
+        plain = _plain(entry)
         if is_missing(plain):
             cells.append("")
         elif isinstance(plain, (bool, int, float)):
@@ -157,11 +157,20 @@ def _cells(values: Any) -> list[str] | None:
             cells.append(plain.strip())
         elif isinstance(plain, date):
             cells.append(plain.isoformat())
+        elif isinstance(plain, timedelta):
+            cells.append(repr(plain / timedelta(days=1)))
         elif isinstance(plain, (list, tuple, np.ndarray)):
             cells.append(json.dumps(np.asarray(plain).tolist()).replace("NaN", "null"))
         else:
             return None
     return cells
+
+
+def _plain(entry: Any) -> Any:
+    """An entry as Python's type; NumPy has whole numbers in place of times of nanoseconds."""
+    if isinstance(entry, (np.datetime64, np.timedelta64)) and not np.isnat(entry):
+        entry = entry.astype(f"{entry.dtype.kind}8[us]")
+    return entry.item() if isinstance(entry, np.generic) else entry
 
 
 # CSV ------------------------------------------------------------------------------------------------
@@ -297,13 +306,16 @@ def _read_parquet(path: Path) -> TextTable:
 
 
 def _cells_as_text(column: Any, arrow: Any) -> list[str] | None:
-    """The cells of an Arrow column as text, lists as `[70, 72.5]`; None where Arrow cannot cast them to strings."""
+    """The cells of an Arrow column as text, lists as `[70, 72.5]`, durations in days; None where there is no text form."""
     types = arrow.types
     if types.is_list(column.type) or types.is_large_list(column.type) or types.is_fixed_size_list(column.type):
         try:
             return ["" if cell is None else json.dumps(cell).replace("NaN", "null") for cell in column.to_pylist()]
         except TypeError:  # lists of something else than numbers and text
             return None
+    if types.is_duration(column.type):
+        ticks = column.cast(arrow.duration("us"), safe=False).cast(arrow.int64()).to_pylist()
+        return ["" if tick is None else repr(timedelta(microseconds=tick) / timedelta(days=1)) for tick in ticks]
     try:
         cells = column.cast(arrow.string()).to_pylist()
     except arrow.ArrowException:
