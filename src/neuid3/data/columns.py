@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from neuid3.data.conversion import all_missing, convert, numbers_as_category, refuse
-from neuid3.data.dates import as_datetimes, days_of_datetimes, parse_dates
+from neuid3.data.dates import as_datetimes, day_stands_first, days_of_datetimes, parse_dates
 from neuid3.data.kinds import (
     BLOCK_ROWS,
     OTHER,
@@ -312,7 +312,7 @@ def _infer(name: str, values: Array, missing: Array | None, expected: str = "", 
             return _infer_numeric(name, values, missing)
         case "U" | "T" | "O":
             images = _read_images(name, values, missing, like) if expected in ("", "tensor", "image") else None
-            return _read_strings(name, values, missing, expected) if images is None else images
+            return _read_strings(name, values, missing, expected, like) if images is None else images
         case "M" | "m":
             days, absent = days_of_datetimes(values)
             absent = absent if missing is None else absent | missing
@@ -335,7 +335,7 @@ def _read_images(name: str, values: Array, missing: Array | None, like: Kind | N
     return _read_store(name, *read_images(name, paths, like.shape if isinstance(like, Tensor) else None))
 
 
-def _read_strings(name: str, values: Array, missing: Array | None, expected: str) -> Column:
+def _read_strings(name: str, values: Array, missing: Array | None, expected: str, like: Kind | None) -> Column:
     """Strings as dates, where all of them are, as texts where those are expected, and otherwise as a category."""
     if expected == "text":
         return text_column([str(text) for text in values.tolist()], missing)
@@ -343,14 +343,16 @@ def _read_strings(name: str, values: Array, missing: Array | None, expected: str
         absent = np.zeros(len(values), dtype=bool) if missing is None else missing
         present = [str(entry) for entry in values[~absent].tolist()]
         distinct = list(dict.fromkeys(present))
-        days = parse_dates(distinct)
+        told = day_stands_first(distinct)
+        day_first = like.day_first if told is None and isinstance(like, Date) else told
+        days = parse_dates(distinct, day_first)
         if days is not None:
             by_text = dict(zip(distinct, days.tolist(), strict=True))
             read = np.full(len(values), np.nan)
             read[~absent] = [by_text[text] for text in present]
-            return Column(Date(), read, absent)
+            return Column(Date(day_first), read, absent)
         if expected == "date" and present:
-            invalid = next((text for text in distinct if parse_dates([text]) is None), distinct[0])
+            invalid = next((text for text in distinct if parse_dates([text], day_first) is None), distinct[0])
             refuse(
                 name,
                 f"has {invalid!r:.60}, which is no date, or does not say which number is the day; write dates as "

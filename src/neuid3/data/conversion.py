@@ -8,6 +8,7 @@ from typing import NoReturn, cast
 
 import numpy as np
 
+from neuid3.data.dates import parse_dates
 from neuid3.data.kinds import (
     OTHER,
     Array,
@@ -55,6 +56,8 @@ def convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value]
     if missing is not None and bool(missing.all()) and not isinstance(column.kind, Tensor):
         return all_missing(kind, len(column))
     match column.kind, kind:
+        case (Category(values), Date(day_first)):  # texts that do not say which number is the day
+            return _as_dates(name, column, [str(value) for value in values], day_first)
         case (Date(), _) | (_, Date()):
             refuse(name, f"is a {kind_name(column.kind)}; a {kind_name(kind)} is needed.")
         case (Category(values), Text()):
@@ -83,6 +86,18 @@ def convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value]
             refuse(name, f"has tensors of shape {actual}; {expected} is needed.")
         case (actual_kind, _):
             refuse(name, f"is a {kind_name(actual_kind)}; a {kind_name(kind)} is needed.")
+
+
+def _as_dates(name: str, column: Column, texts: list[str], day_first: bool | None) -> Column:
+    """A category column whose values are dates in this order of day and month."""
+    days = parse_dates(texts, day_first)
+    if days is None:
+        invalid = next((text for text in texts if parse_dates([text], day_first) is None), texts[0])
+        refuse(
+            name, f"has {invalid!r:.60}, which is no date; a date is needed, such as 2024-03-01 or 2024-03-01 14:30."
+        )
+    absent = np.zeros(len(column), dtype=bool) if column.missing is None else column.missing
+    return Column(Date(day_first), np.where(absent, np.nan, days[column.values]), column.missing)
 
 
 def _convert_rows(name: str, column: Column, kind: Parts | Relation) -> Column:

@@ -34,12 +34,17 @@ _NAMED_DAY = re.compile(
 _NAMED_MONTH = re.compile(r"(?P<name>[a-z]{3,9})\.?\s(?P<day>\d{1,2}),?\s(?P<year>\d{4})" + _TIME, re.IGNORECASE)
 
 
-def parse_dates(texts: Collection[str]) -> Floats | None:
+def parse_dates(texts: Collection[str], day_first: bool | None = None) -> Floats | None:
     """Texts of one column as days since 1970-01-01; None where one of them is no date, or the order of day and month is open.
 
     Read are `2024-03-01`, `2024/3/1`, `1.3.2024`, `1 March 2024`, `Mar 1, 2024`, and `01/03/2024` where another entry of
     the column has a number above 12 that tells day and month apart; with a time of day, `2024-03-01 14:30:00`,
     `2024-03-01T14:30Z`, and a zone. Times with a zone are converted to UTC.
+
+    Parameters
+    ----------
+    texts : the texts.
+    day_first : whether the day stands before the month in `01/03/2024`, where no text tells; None where it is not known.
 
     >>> parse_dates(["2024-03-01", "1970-01-02 12:00"]).tolist()
     [19783.0, 1.5]
@@ -54,11 +59,23 @@ def parse_dates(texts: Collection[str]) -> Floats | None:
         if match is None:
             return None
         found.append(match)
-    day_first = _day_first(found)
-    if day_first is None:
+    told = _day_first(found)
+    order = day_first if told is None else told
+    if order is None:
         return None
-    days = [_days(match, day_first) for match in found]
+    days = [_days(match, order) for match in found]
     return None if None in days else np.array(days, dtype=np.float64)
+
+
+def day_stands_first(texts: Collection[str]) -> bool | None:
+    """Whether the day stands before the month in dates such as `01/03/2024`; None where there is none, or nothing tells.
+
+    >>> day_stands_first(["01/03/2024", "31/03/2024"]), day_stands_first(["03/31/2024"]), day_stands_first(["2024-03-01"])
+    (True, False, None)
+    """
+    matches = [match for text in texts if (match := _match(text.strip())) is not None]
+    open_order = [match for match in matches if "first" in match and match["mark"] != "."]
+    return _day_first(open_order) if open_order else None
 
 
 def _match(text: str) -> Mapping[str, str | None] | None:

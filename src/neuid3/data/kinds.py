@@ -42,7 +42,15 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Date(Number):
-    """A date or time: a number of days since 1970-01-01 whose constants are written as dates."""
+    """A date or time: a number of days since 1970-01-01 whose constants are written as dates.
+
+    Attributes
+    ----------
+    day_first : whether the day stands before the month in texts such as `01/03/2024`; None where the texts did not tell.
+        Later tables are read in this order where they do not tell either.
+    """
+
+    day_first: bool | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from neuid3.errors import ModelFileError
 from neuid3.tree.leaves import leaf_from_json, leaf_to_json, masses_from_json
 from neuid3.tree.node_tests import test_from_json, test_to_json
 from neuid3.tree.tree import Branch, Leaf, NetworkStatistics, Node, Tree
-from neuid3.utils.json_values import as_category, as_count, as_number, as_text
+from neuid3.utils.json_values import as_boolean, as_category, as_count, as_number, as_text
 
 Json = dict[str, Any]
 
@@ -70,6 +70,9 @@ def _kind_to_json(kind: Kind) -> Json:
         case Tensor(shape):
             fields = {"kind": kind_name(kind), "shape": list(shape)}
             return fields if kind.encoded is None else {**fields, "encoded": kind.encoded}
+        case Date(day_first):
+            order = {} if day_first is None else {"day_first": day_first}
+            return {"kind": kind_name(kind), **order}
         case Parts():
             return {"kind": "parts", "columns": schema_to_json(kind.schema)}
         case Relation(types):
@@ -87,7 +90,7 @@ def _kind_from_json(fields: Json) -> Kind:
         case "number":
             return Number()
         case "date":
-            return Date()
+            return Date(None if fields.get("day_first") is None else as_boolean(fields["day_first"]))
         case "text":
             return Text(encoded=None if fields.get("encoded") is None else as_count(fields["encoded"]))
         case "category":

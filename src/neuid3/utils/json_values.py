@@ -39,6 +39,13 @@ def as_count(value: Any) -> int:
     return value
 
 
+def as_boolean(value: Any) -> bool:
+    """The value, if it is true or false."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r:.40} is neither true nor false")
+    return value
+
+
 def as_category(value: Any) -> str | int:
     """The value, if a category can have it: a string or an integer of 64 bits."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from neuid3 import Date, Examples, Number
 from neuid3.data.dates import date_cut, date_text, hours, months, parse_dates, weekdays
 from neuid3.data.derived import column_text, mentioned, parse_derived, source_columns
-from neuid3.data.reading.table import read_table
+from neuid3.data.reading.table import read_frame, read_table
 from neuid3.errors import DataError
+from neuid3.io.serialize import schema_from_json, schema_to_json
 
 EPOCH = datetime(1970, 1, 1)
 MOMENTS = st.datetimes(datetime(1600, 1, 1), datetime(2400, 1, 1)).map(lambda t: t.replace(microsecond=0))
@@ -119,6 +120,24 @@ def test_a_declared_date_that_is_none_is_named() -> None:
         Examples.read({"ordered": [3.5]}, {"ordered": Date()})
 
 
+def test_later_tables_are_read_in_the_order_of_day_and_month_of_the_first_one(tmp_path: Any) -> None:
+    for second, first_of_march in (("25/03/2024", 19783.0), ("03/25/2024", 19725.0)):
+        (tmp_path / "orders.csv").write_text(f"ordered\n01/03/2024\n{second}\n")
+        schema = schema_from_json(schema_to_json(read_table(tmp_path / "orders.csv").examples.schema))
+        frame = pd.DataFrame({"ordered": ["01/03/2024"]})
+        (tmp_path / "later.csv").write_text("ordered\n01/03/2024\n")
+        later = [
+            read_table(tmp_path / "later.csv", schema=schema).examples,
+            Examples.read(frame, schema),
+            Examples.read(Examples(frame), schema),
+        ]
+        assert [examples.column("ordered").values.tolist() for examples in later] == [[first_of_march]] * 3
+        told = Examples.read({"ordered": ["01/03/2024", "31/03/2024"]}, schema)  # a table that tells is read as it says
+        assert told.column("ordered").values.tolist() == [19783.0, 19813.0]
+        with pytest.raises(DataError, match="has 'soon', which is no date"):
+            Examples.read(Examples({"ordered": ["01/03/2024", "soon"]}), schema)
+
+
 def test_a_derived_column_is_computed_from_a_table_that_lacks_it() -> None:
     schema = {"ordered": Date(), "shipped": Date(), "days(ordered, shipped)": Number()}
     table = {"ordered": ["2024-03-01", None], "shipped": ["2024-03-15", "2024-03-15"]}
@@ -153,7 +172,14 @@ def test_a_table_file_is_read_with_its_dates(tmp_path: Any) -> None:
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"ordered": pd.to_datetime(["2024-03-01", None]), "late": ["no", "yes"]})
     frame["day"] = pd.Series([date(2024, 3, 1), date(2024, 3, 2)])
+    frame["stay"] = pd.to_timedelta(["36h", "6h"])
     frame.to_parquet(tmp_path / "orders.parquet")
-    stored = read_table(tmp_path / "orders.parquet", target="late").examples
-    assert stored.schema == {"ordered": Date(), "day": Date()}
-    assert stored.column("ordered").values[0] == 19783.0
+    arrays = {name: frame[name].to_numpy() for name in frame}  # times of nanoseconds
+    for stored in (
+        read_table(tmp_path / "orders.parquet", target="late").examples,
+        read_frame(frame, folder=tmp_path, target="late").examples,
+        read_frame(arrays, folder=tmp_path, target="late").examples,
+    ):
+        assert stored.schema == {"ordered": Date(), "day": Date(), "stay": Number()}
+        assert stored.column("ordered").values[0] == 19783.0
+        assert stored.column("stay").values.tolist() == [1.5, 0.25]

@@ -23,7 +23,7 @@ from neuid3.data.columns import (
     are_image_names,
     is_free_text,
 )
-from neuid3.data.dates import date_text, parse_dates
+from neuid3.data.dates import date_text, day_stands_first, parse_dates
 from neuid3.data.reading.sheet import MISSING, TextTable, path_inside
 from neuid3.data.series import FEW_STEPS, are_series_names, parse_series, read_series_file, series_column
 from neuid3.data.texts import are_notes, text_column, words
@@ -171,19 +171,27 @@ def number_column(name: str, table: TextTable) -> Column:
     return Column(Number(), values, missing)
 
 
-def date_column(name: str, table: TextTable) -> Column:
-    """A column of dates and times, in days since 1970-01-01."""
+def date_column(name: str, table: TextTable, day_first: bool | None = None) -> Column:
+    """A column of dates and times, in days since 1970-01-01.
+
+    Parameters
+    ----------
+    name, table : the column.
+    day_first : whether the day stands before the month in `01/03/2024`, where no cell tells; None where it is not known.
+    """
     cells, missing = cells_and_missing(name, table)
     distinct = list(dict.fromkeys(cells[row] for row in np.flatnonzero(~missing).tolist()))
-    days = parse_dates(distinct)
+    told = day_stands_first(distinct)
+    day_first = day_first if told is None else told
+    days = parse_dates(distinct, day_first)
     if days is None and distinct:
-        row = next((r for r, cell in enumerate(cells) if not missing[r] and parse_dates([cell]) is None), 0)
+        row = next((r for r, cell in enumerate(cells) if not missing[r] and parse_dates([cell], day_first) is None), 0)
         _refuse(
             name, table, row, "a date is needed that tells day and month apart, such as 2024-03-01 or 2024-03-01 14:30"
         )
     by_cell = dict(zip(distinct, [] if days is None else days.tolist(), strict=True))
     values = np.fromiter((by_cell.get(cell, np.nan) for cell in cells), dtype=np.float64, count=len(cells))
-    return Column(Date(), values, missing)
+    return Column(Date(day_first), values, missing)
 
 
 def note_column(name: str, table: TextTable) -> Column:

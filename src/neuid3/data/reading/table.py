@@ -464,8 +464,8 @@ def _column_as(name: str, kind: Kind, table: TextTable) -> Column:
     match kind:
         case Boolean():
             return boolean_column(name, table)
-        case Date():
-            return date_column(name, table)
+        case Date(day_first):
+            return date_column(name, table, day_first)
         case Number():
             return number_column(name, table)
         case Text():
