@@ -34,7 +34,7 @@ from neuid3.data.kinds import (
     kind_name,
     stack_columns,
 )
-from neuid3.data.series import FEW_STEPS, parse_series, read_series_file, series_column
+from neuid3.data.series import are_series_lengths, are_series_names, parse_series, read_series_file, series_column
 from neuid3.data.stores import MappedStore, StoredRows, as_store, torch_to_numpy
 from neuid3.data.texts import text_column
 from neuid3.errors import did_you_mean
@@ -68,7 +68,7 @@ __all__ = [
     "kind_name",
     "looks_like_quantity",
     "read_column",
-    "refuse_image_paths",
+    "refuse_paths",
     "stack_columns",
 ]
 
@@ -142,7 +142,7 @@ def read_column(name: str, values: Any, declared: Declared | None = None, like: 
         return _declare(name, _read_store(name, StoredRows(store), getattr(store, "missing", None)), declared)
     array, missing = _plain_array(name, values)
     if expected == "series":
-        return _declare(name, _read_series(name, array, missing), declared)
+        return _declare(name, _read_series(name, array, missing, like if isinstance(like, Series) else None), declared)
     if array.ndim == 1 and array.dtype == object:
         if declared is None and like is None and _are_vectors(array):
             return _read_series(name, array, missing)
@@ -166,21 +166,21 @@ def _expected_kind(kind: Any) -> str:
 
 
 def _are_vectors(entries: Array) -> bool:
-    """Whether all entries that are not missing are lists or arrays of at least `FEW_STEPS` numbers."""
+    """Whether all entries that are not missing are lists or arrays of numbers, which may be a series."""
     present = [entry for entry in entries.tolist() if not is_missing(entry)]
     vectors = (isinstance(entry, (list, tuple, np.ndarray)) and _is_vector(entry) for entry in present)
-    return bool(present) and all(vectors)
+    return all(vectors) and are_series_lengths(map(len, present))
 
 
 def _is_vector(entry: Any) -> bool:
     if isinstance(entry, np.ndarray):
-        return entry.ndim == 1 and entry.dtype.kind in "iuf" and len(entry) >= FEW_STEPS
-    return len(entry) >= FEW_STEPS and all(
+        return entry.ndim == 1 and (entry.dtype.kind in "iuf" or not len(entry))
+    return all(
         number is None or (isinstance(number, numbers.Real) and not isinstance(number, bool)) for number in entry
     )
 
 
-def _read_series(name: str, values: Array, missing: Array | None) -> Column:
+def _read_series(name: str, values: Array, missing: Array | None, like: Series | None = None) -> Column:
     """A series column from arrays, `(row, step)` or `(row, channel, step)`, from vectors, or from names of files."""
     entries: list[Any] = list(values)
     if missing is not None:
@@ -196,7 +196,7 @@ def _read_series(name: str, values: Array, missing: Array | None) -> Column:
             read.append(series)
         else:
             read.append(torch_to_numpy(entry))
-    return series_column(name, read)
+    return series_column(name, read, like)
 
 
 def _read_categorical(name: str, values: Any) -> Column:
@@ -292,7 +292,9 @@ def _stack(name: str, values: Array, absent: Array) -> tuple[Array, Array]:
     shapes = sorted({entry.shape for entry in entries.values()})
     if len(shapes) > 1:
         refuse(
-            name, f"is ragged: its entries have shapes {', '.join(map(str, shapes[:4]))}; give all entries one shape."
+            name,
+            f"is ragged: its entries have shapes {', '.join(map(str, shapes[:4]))}; give all entries one shape, or declare "
+            f"kinds={{{name!r}: 'series'}}.",
         )
     types = {entry.dtype for entry in entries.values()}
     if np.dtype(np.uint8) in types and len(types) > 1:  # bytes are read as fractions of 255, other numbers as they are
@@ -311,8 +313,10 @@ def _infer(name: str, values: Array, missing: Array | None, expected: str = "", 
         case "i" | "u" | "f":
             return _infer_numeric(name, values, missing)
         case "U" | "T" | "O":
-            images = _read_images(name, values, missing, like) if expected in ("", "tensor", "image") else None
-            return _read_strings(name, values, missing, expected, like) if images is None else images
+            read = _read_images(name, values, missing, like) if expected in ("", "tensor", "image") else None
+            if read is None and not expected and like is None and _are_series_texts(values, missing):
+                read = _read_series(name, values, missing)
+            return _read_strings(name, values, missing, expected, like) if read is None else read
         case "M" | "m":
             days, absent = days_of_datetimes(values)
             absent = absent if missing is None else absent | missing
@@ -333,6 +337,15 @@ def _read_images(name: str, values: Array, missing: Array | None, like: Kind | N
     from neuid3.data.reading.files import read_images
 
     return _read_store(name, *read_images(name, paths, like.shape if isinstance(like, Tensor) else None))
+
+
+def _are_series_texts(values: Array, missing: Array | None) -> bool:
+    """Whether strings are lists of numbers, `[70, 72.5]`, or name files of series all of which are there."""
+    present = {str(entry) for entry in (values if missing is None else values[~missing]).tolist()}
+    if present and all(text.startswith("[") for text in present):
+        lists = [numbers for text in present if (numbers := parse_series(text)) is not None]
+        return len(lists) == len(present) and are_series_lengths(numbers.shape[1] for numbers in lists)
+    return are_series_names(present) and all(Path(path).is_file() for path in present)
 
 
 def _read_strings(name: str, values: Array, missing: Array | None, expected: str, like: Kind | None) -> Column:
@@ -469,16 +482,18 @@ def _read_distribution(name: str, values: Array, missing: Array | None, declared
     return Column(kind, rows / total[:, None], absent)
 
 
-def refuse_image_paths(name: str, column: Column) -> None:
-    """Refuse a column of strings that are all paths of image files: a table in memory has no folder to resolve them."""
+def refuse_paths(name: str, column: Column) -> None:
+    """Refuse a column of strings that all name files of images or series: a table in memory has no folder to resolve them."""
     if column.origin == "text" and isinstance(column.kind, Category):
         files = [str(value) for value in column.kind.values]
-        if are_image_names(files):
+        if are_image_names(files) or are_series_names(files):
+            called, put = (
+                ("image files", "put ImageFiles(paths) into this column, ") if are_image_names(files) else ("files", "")
+            )
             refuse(
                 name,
-                f"names image files such as {files[0]!r:.100}, but not all of them are in the current folder: read the table with "
-                "read_frame(X, folder=…), put ImageFiles(paths) into this column, or keep the names as values with "
-                f"Examples(X, kinds={{{name!r}: 'category'}}).",
+                f"names {called} such as {files[0]!r:.100}, but not all of them are in the current folder: read the table with "
+                f"read_frame(X, folder=…), {put}or keep the names as values with Examples(X, kinds={{{name!r}: 'category'}}).",
             )
 
 
@@ -489,7 +504,7 @@ def _declare(name: str, column: Column, declared: Declared | None) -> Column:
     if declared == "image":
         declared = "tensor"
     if declared == "tensor" or isinstance(declared, Tensor):
-        refuse_image_paths(name, column)
+        refuse_paths(name, column)
     if isinstance(declared, str):
         if declared == "category" and not isinstance(column.kind, Category):
             return numbers_as_category(name, column)

@@ -23,7 +23,7 @@ from neuid3.data.columns import (
     convert,
     kind_name,
     read_column,
-    refuse_image_paths,
+    refuse_paths,
 )
 from neuid3.data.derived import Derived, derived_hint, parse_derived, source_columns
 from neuid3.data.parts import GroupedRows, Parts, Relation, as_kind_columns
@@ -96,7 +96,7 @@ class Examples:
         for name, values in raw.items():
             if declared.get(name) != "ignore":
                 self._columns[name] = read_column(name, values, declared.get(name))
-                refuse_image_paths(name, self._columns[name])
+                refuse_paths(name, self._columns[name])
         if not self._columns:
             raise DataError("Every column is declared 'ignore'; leave one to learn from.")
         self._length = len(data) if isinstance(data, Examples) else _common_length(self._columns)

@@ -15,7 +15,7 @@ from neuid3.data.stores import Rows, StoredRows, stored_entries
 from neuid3.errors import DamagedFileError, DataError
 from neuid3.utils.files import read_file
 
-# Undeclared lists of fewer numbers are no series.
+# Undeclared lists of numbers are no series where all of them are shorter.
 FEW_STEPS = 5
 
 SERIES_SUFFIXES = (".npy", ".csv", ".tsv", ".txt")
@@ -68,14 +68,15 @@ def _without_gaps(series: Array) -> Array:
     return np.interp(np.arange(len(series)), known, series[known]).astype(series.dtype)
 
 
-def series_column(name: str, entries: Iterable[Any], steps: int | None = None) -> Column:
+def series_column(name: str, entries: Iterable[Any], like: Series | None = None) -> Column:
     """A column of series.
 
     Parameters
     ----------
     name : the name of the column, for error messages.
-    entries : for each row an array of numbers, `(step,)` or `(channel, step)`, or None; NaN is a gap.
-    steps : the number of steps that networks read; by default those of the longest series.
+    entries : for each row an array of numbers, `(step,)` or `(channel, step)`, or None; NaN is a gap. An entry without any
+        number is missing.
+    like : the kind of the column in an earlier table, whose steps networks read; by default those of the longest series.
 
     Raises
     ------
@@ -86,7 +87,9 @@ def series_column(name: str, entries: Iterable[Any], steps: int | None = None) -
     Series(shape=(1, 3))
     """
     read = [None if entry is None else _as_series(name, entry, row) for row, entry in enumerate(entries)]
-    present = [entry for entry in read if entry is not None and not np.isnan(entry).all()]
+    present = [entry for entry in read if entry is not None]
+    if not present and like is not None:
+        present = [np.full(like.shape, np.nan)]
     if not present:
         raise DataError(f"Column {name!r} has no series: every entry is missing; leave it out.")
     channels = sorted({len(entry) for entry in present})
@@ -98,26 +101,28 @@ def series_column(name: str, entries: Iterable[Any], steps: int | None = None) -
     numbers = np.full((len(read), channels[0], longest), np.nan, dtype=np.float32)
     missing = np.ones(len(read), dtype=bool)
     for row, entry in enumerate(read):
-        if entry is not None and not np.isnan(entry).all():
+        if entry is not None:
             numbers[row, :, : entry.shape[1]] = entry
             missing[row] = False
-    store = SeriesStore(numbers, steps)
+    store = SeriesStore(numbers, None if like is None else like.shape[1])
     return Column(Series(store.shape[1:]), StoredRows(store), missing)  # type: ignore[arg-type]
 
 
-def _as_series(name: str, entry: Any, row: int) -> Array:
+def _as_series(name: str, entry: Any, row: int) -> Array | None:
+    """The numbers of an entry, `(channel, step)`; None where it has none."""
     try:
         numbers = np.asarray(entry, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(f"Column {name!r} has no series of numbers in row {row}: {entry!r:.60}.") from None
     numbers = numbers[None] if numbers.ndim == 1 else numbers
-    if numbers.ndim != 2 or not numbers.size:
+    if numbers.ndim != 2:
         raise DataError(
             f"Column {name!r} has an entry of shape {np.shape(entry)} in row {row}; a series is (step,) or (channel, step)."
         )
-    if np.isinf(numbers).any():
-        raise DataError(f"Column {name!r} contains infinity in row {row}; replace it by a number or NaN (a gap).")
-    return numbers
+    if (np.abs(numbers) > np.finfo(np.float32).max).any():
+        found = "infinity" if np.isinf(numbers).any() else "a number above 3.4e38"
+        raise DataError(f"Column {name!r} contains {found} in row {row}; replace it by a number or NaN (a gap).")
+    return None if np.isnan(numbers).all() else numbers
 
 
 def series_of(column: Column) -> Array:
@@ -142,11 +147,20 @@ def are_series_names(values: Iterable[str]) -> bool:
     return bool(named) and all(named)
 
 
+def are_series_lengths(lengths: Iterable[int]) -> bool:
+    """Whether lists of these lengths are series, where nothing declares them.
+
+    >>> are_series_lengths([3, 7, 5]), are_series_lengths([2, 2])
+    (True, False)
+    """
+    return max(lengths, default=0) >= FEW_STEPS
+
+
 def parse_series(cell: str) -> Array | None:
     """A series in a cell, `[70, 72.5, null]`, or `[[…], […]]` for several channels; None where the text is none.
 
-    >>> parse_series("[1, 2.5, null]")
-    array([[1. , 2.5, nan]])
+    >>> parse_series("[1, 2.5, null]"), parse_series("[]").shape
+    (array([[1. , 2.5, nan]]), (1, 0))
     """
     if not (cell.startswith("[") and cell.endswith("]")):
         return None
@@ -155,7 +169,7 @@ def parse_series(cell: str) -> Array | None:
     except (ValueError, TypeError, RecursionError):
         return None
     numbers = numbers[None] if numbers.ndim == 1 else numbers
-    return numbers if numbers.ndim == 2 and numbers.size else None
+    return numbers if numbers.ndim == 2 else None
 
 
 def read_series_file(path: Path) -> Array:

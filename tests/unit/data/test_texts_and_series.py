@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,39 @@ def test_a_file_in_each_row_is_a_series(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("trace,y\n../a.npy,no\n../b.npy,yes\n")
     with pytest.raises(DataError, match="leads out of the folder"):
         read_table(tmp_path / "t.csv", target="y")
+
+
+def test_series_in_the_cells_of_a_frame_are_read_as_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists = [[1.0, 2.0], [3.0, 4.0, 5.0, 6.0, 7.0], [], None, [2.0, None, 2.0]]
+    for row, numbers in enumerate(lists):
+        np.save(f"{row}.npy", np.array(numbers or [np.nan], dtype=float))
+    texts = [None if numbers is None else json.dumps(numbers) for numbers in lists]
+    names = [None if numbers is None else f"{row}.npy" for row, numbers in enumerate(lists)]
+    pd.DataFrame({"lists": texts, "files": names}).to_csv("t.csv", index=False)
+    of_file = read_table("t.csv").examples
+    assert of_file.schema == {"lists": Series((1, 5)), "files": Series((1, 5))}
+    for entries in (lists, [None if n is None else np.array(n, dtype=float) for n in lists], texts, names):
+        column = Examples({"s": entries}).column("s")
+        assert column.kind == Series((1, 5))
+        assert np.array_equal(series_of(column), series_of(of_file.column("files")), equal_nan=True)
+        assert np.array_equal(series_of(column), series_of(of_file.column("lists")), equal_nan=True)
+        assert column.missing is not None
+        assert column.missing.tolist() == [False, False, True, True, False]
+    with pytest.raises(DataError, match=r"names files such as '0\.npy', but not all of them are in the current folder"):
+        Examples({"s": ["0.npy", "none.npy"]})
+    with pytest.raises(DataError, match=r"is ragged.*'series'"):
+        Examples({"s": [[1.0], [1.0, 2.0]]})
+    with pytest.raises(DataError, match=r"a number above 3\.4e38 in row 1"):
+        Examples({"s": [[1.0] * 5, [1e300] * 5]})
+
+
+def test_a_later_table_may_lack_every_series(tmp_path: Path) -> None:
+    schema = Examples({"s": [[1.0, 2.0, 3.0, 4.0, 5.0]]}).schema
+    (tmp_path / "t.csv").write_text("s,x\n,1\n")
+    for later in (Examples.read({"s": [None]}, schema), read_table(tmp_path / "t.csv", schema=schema).examples):
+        assert later.schema == schema
+        assert later.column("s").missing.tolist() == [True]  # type: ignore[union-attr]
 
 
 def test_a_frame_is_read_as_the_command_line_reads_its_file(tmp_path: Path) -> None:

@@ -19,13 +19,14 @@ from neuid3.data.columns import (
     Date,
     Number,
     Probability,
+    Series,
     Value,
     are_image_names,
     is_free_text,
 )
 from neuid3.data.dates import date_text, day_stands_first, parse_dates
 from neuid3.data.reading.sheet import MISSING, TextTable, path_inside
-from neuid3.data.series import FEW_STEPS, are_series_names, parse_series, read_series_file, series_column
+from neuid3.data.series import are_series_lengths, are_series_names, parse_series, read_series_file, series_column
 from neuid3.data.texts import are_notes, text_column, words
 from neuid3.errors import DataError
 
@@ -75,8 +76,8 @@ def _infer_from_counts(counts: Counter[str], commas: bool) -> InferredKind:
     if are_series_names(lowercase):
         return InferredKind("series", f"{len(counts):,} files, such as {next(iter(counts))}")
     if all(cell.startswith("[") for cell in counts):
-        lists = [parse_series(cell) for cell in counts]
-        if all(numbers is not None and numbers.shape[1] >= FEW_STEPS for numbers in lists):
+        lists = [numbers for cell in counts if (numbers := parse_series(cell)) is not None]
+        if len(lists) == len(counts) and are_series_lengths(numbers.shape[1] for numbers in lists):
             return InferredKind("series", f"lists of numbers, such as {next(iter(counts))!s:.40}")
         return InferredKind("ignore", "neither text nor numbers")
     if is_free_text(len(counts), counts.total()):
@@ -200,13 +201,13 @@ def note_column(name: str, table: TextTable) -> Column:
     return text_column(list(cells), missing)
 
 
-def series_cells(name: str, table: TextTable, steps: int | None = None) -> Column:
+def series_cells(name: str, table: TextTable, like: Series | None = None) -> Column:
     """A column of series, from lists of numbers or from files in the folder of the table.
 
     Parameters
     ----------
     name, table : the column.
-    steps : the number of steps that networks read; by default those of the longest series.
+    like : the kind of the column in an earlier table.
     """
     cells, missing = cells_and_missing(name, table)
     entries: list[Array | None] = []
@@ -222,7 +223,7 @@ def series_cells(name: str, table: TextTable, steps: int | None = None) -> Colum
             if path is None:
                 _refuse(name, table, row, "the path leads out of the folder of the table")
             entries.append(read_series_file(path))
-    return series_column(name, entries, steps)
+    return series_column(name, entries, like)
 
 
 def probability_column(name: str, table: TextTable) -> Column:

@@ -470,8 +470,8 @@ def _column_as(name: str, kind: Kind, table: TextTable) -> Column:
             return number_column(name, table)
         case Text():
             return note_column(name, table)
-        case Series((_, steps)):
-            return series_cells(name, table, steps)
+        case Series():
+            return series_cells(name, table, kind)
         case Probability():
             return probability_column(name, table)
         case Category(values):
