@@ -369,9 +369,10 @@ def make_candidates(
     """
     given: list[str | NodeTest] = [tests] if isinstance(tests, str) else list(tests)
     named_families = {test: named_family(test, program) for test in given if isinstance(test, str)}
-    families = [family for family in named_families.values() if family is not None]
-    listed = [test for test in given if not isinstance(test, str) or named_families[test] is None]
-    collected: list[NodeTest] = []
+    families = [family for family in named_families.values() if isinstance(family, Family)]
+    of_families = [test for tests in named_families.values() if not isinstance(tests, Family) for test in tests]
+    listed = [test for test in given if not isinstance(test, str) or not named_families[test]]
+    collected: list[NodeTest] = [*of_families]
     numbers: list[str] = []
     named = _check_named(listed, program)
     expanded: tuple[AtomTest, ...] = ()
@@ -383,7 +384,7 @@ def make_candidates(
             if modes is not None:
                 expanded = _from_modes(modes, program, most)
             else:
-                templates = [family.template for family in families]
+                templates = [*(family.template for family in families), *(test.atom for test in of_families)]
                 expanded, of_rules = _from_rules(program, most, [*named, *templates], goals)
                 families.extend(of_rules)
             collected.extend(expanded)
@@ -401,7 +402,7 @@ def make_candidates(
     return Candidates(
         tuple(dict.fromkeys(collected)),
         tuple(dict.fromkeys(numbers)),
-        tuple(test.atom for test in expanded),
+        tuple(dict.fromkeys(test.atom for test in (*of_families, *expanded))),
         tuple({family.template: family for family in families}.values()),
     )
 

@@ -126,27 +126,32 @@ def direction_of(formula: Formula) -> str | None:
     return operator if operator in ("<", "=<", ">", ">=") else None
 
 
-def named_family(test: str, program: Program) -> Family | None:
-    """The family that a caller names: `bmi` of a rule that defines a number, or `older_than(Years)`; otherwise None.
+def named_family(test: str, program: Program) -> Family | tuple[AtomTest, ...]:
+    """The family that a caller names: `bmi` of a rule that defines a number, or `older_than(Years)`.
 
     Parameters
     ----------
     test : the name.
     program : background knowledge.
+
+    Returns
+    -------
+    The family; its tests where its constants are known without data, as of `symptoms(K)`; no test where the name is of none.
     """
     match = _NAMED.fullmatch(test)
     if match is None or test in program.schema:
-        return None
+        return ()
     name, inside = atom_name(match[1]), match[2]
     if inside is None:
         is_number = f"{name}/1" in program.predicates and f"{name}/0" not in program.predicates
-        return _family(f"{match[1]} > {OPEN_CONSTANT}", program) if is_number else None
+        family = _family(f"{match[1]} > {OPEN_CONSTANT}", program) if is_number else None
+        return () if family is None else family
     arguments = [part.strip() for part in inside.split(",")]
     open_positions = [i for i, argument in enumerate(arguments) if argument[:1].isupper() or argument[:1] == "_"]
     if len(open_positions) != 1 or f"{name}/{len(arguments)}" not in program.predicates:
-        return None
+        return ()
     arguments[open_positions[0]] = OPEN_CONSTANT
-    return _family(f"{match[1]}({', '.join(arguments)})", program)
+    return _family_or_tests(f"{match[1]}({', '.join(arguments)})", program)
 
 
 def find_families(program: Program, fillers: Sequence[str]) -> tuple[list[Family], list[AtomTest], set[str]]:
@@ -172,15 +177,11 @@ def find_families(program: Program, fillers: Sequence[str]) -> tuple[list[Family
         if head.needed:
             continue
         for arguments in _filled(head.arguments, head.position, fillers):
-            template = f"{name}({', '.join(arguments)})"
-            family = _family(template, program)
-            if family is not None and any(e.columns for e in expressions_in([family.formula])):
-                families.append(family)
-                predicates.add(head.name)
-                continue
-            constants = _known_constants(family) if family is not None else [float(k) for k in WHOLE_NUMBERS]
-            found = _varying(template, constants, program)
-            tests.extend(found)
+            found = _family_or_tests(f"{name}({', '.join(arguments)})", program)
+            if isinstance(found, Family):
+                families.append(found)
+            else:
+                tests.extend(found)
             predicates.update([head.name] if found else [])
     unique = {family.template: family for family in families}
     return list(unique.values()), list(dict.fromkeys(tests)), predicates
@@ -196,6 +197,15 @@ def _filled(arguments: Sequence[str | None], position: int, fillers: Sequence[st
         columns = [c for c, argument in zip(chosen, arguments, strict=True) if argument is None and c != OPEN_CONSTANT]
         if len(set(columns)) == len(columns):
             yield list(chosen)
+
+
+def _family_or_tests(template: str, program: Program) -> Family | tuple[AtomTest, ...]:
+    """The family of a template where its constant is compared with columns; otherwise its tests, with all constants."""
+    family = _family(template, program)
+    if family is not None and any(e.columns for e in expressions_in([family.formula])):
+        return family
+    constants = _known_constants(family) if family is not None else [float(k) for k in WHOLE_NUMBERS]
+    return tuple(_varying(template, constants, program))
 
 
 def _family(template: str, program: Program) -> Family | None:

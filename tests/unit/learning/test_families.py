@@ -64,6 +64,9 @@ def test_a_family_is_named_by_its_number_or_its_head() -> None:
     families, tests = found(tests=["ratio", "older_than(Years)", "flag"])
     assert families == {"ratio > …": ">", "older_than(…)": ">"}
     assert tests == ["flag"]
+    families, tests = found(tests=["reasons(Least)", "symptoms(K)"])
+    assert not families
+    assert tests == [*(f"reasons({k})" for k in (1, 2, 3)), *(f"symptoms({k})" for k in (1, 2, 3))]
     with pytest.raises(NodeTestError, match="not ground"):
         found(tests=["a > Years"])
 
