@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from neuid3.data.columns import Date
 from neuid3.data.derived import column_text
 from neuid3.data.examples import Examples
 from neuid3.errors import NeuID3Error
 from neuid3.explain.explanation import Criterion, CriterionCount
-from neuid3.logic.expressions import Expression, column_expression
+from neuid3.logic.expressions import Expression, column_expression, expression_kind
 from neuid3.logic.formula import Compare, CompareExpression, bottom_up
 from neuid3.logic.quoting import constant_text, value_text
 from neuid3.tree.calculations import expression_values
@@ -47,8 +48,9 @@ def _thresholds(model: TreeModel, example: Examples, criterion: AtomTest) -> Ite
             case Compare(column, operator, constant):
                 comparison = f"{column_text(column)} {operator} {constant_text(constant, model.schema.get(column))}"
                 shown[comparison] = _value(column_expression(column), example)
-            case CompareExpression(expression):
-                shown[str(node)] = _value(expression, example)
+            case CompareExpression(expression, operator, constant):
+                kind = expression_kind(expression, model.schema)
+                shown[f"{expression} {operator} {constant_text(constant, kind)}"] = _value(expression, example)
     yield from shown.items()
 
 
@@ -58,6 +60,7 @@ def _value(expression: Expression, example: Examples) -> str:
     values, defined = expression_values(expression, example)
     if not defined[0]:
         return "undefined"
-    if expression.column is None:
+    kind = expression_kind(expression, example.schema)
+    if expression.column is None and not isinstance(kind, Date):
         return f"{values[0]:.6g}"
-    return value_text(float(values[0]), example.column(expression.column).kind)
+    return value_text(float(values[0]), kind)

@@ -18,6 +18,7 @@ from neuid3.errors import DataError, MissingPriorError
 from neuid3.explain.explanation import Assignment, Reading, number_of
 from neuid3.explain.names import VariableNames, name_variables
 from neuid3.export.pixels import brightness, channels_last, displayed_range, is_image
+from neuid3.logic.expressions import expression_kind
 from neuid3.logic.formula import (
     And,
     CalculatedVariable,
@@ -348,7 +349,8 @@ def _reading(
             numbers, defined = expression_values(parts[0].expression, example)
             known = float(numbers[0]) if len(parts) == 1 and defined[0] else None
             undefined = not missing and len(parts) == 1 and not defined[0]
-            return Reading(names.name, "number", columns, missing, values, None, known, undefined)
+            kind = expression_kind(parts[0].expression, program.schema) if len(parts) == 1 else Number()
+            return Reading(names.name, kind_name(kind), columns, missing, values, None, known, undefined)  # type: ignore[arg-type]
         case ColumnVariable(column) | CellVariable(column):
             missing = not bool(example.complete([column])[0])
             kind = program.schema[column]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from neuid3.data.columns import Boolean, Kind, Probability
 from neuid3.explain.explanation import Assignment
-from neuid3.logic.expressions import is_difference, operands
+from neuid3.logic.expressions import expression_kind, is_difference, operands
 from neuid3.logic.formula import (
     Boundary,
     CalculatedVariable,
@@ -67,8 +67,12 @@ def _names(variable: Variable, program: Program) -> VariableNames:
             intervals, phrases = [], []
             for value in range(variable.size):
                 combination = list(zip(parts, variable.cells(value), strict=True))
-                intervals.append(", ".join(_interval(*_ends(part, cell)) for part, cell in combination))
-                phrases.append(", ".join(_part_phrase(part, cell) for part, cell in combination))
+                kinds = [expression_kind(part.expression, program.schema) for part in parts]
+                ends = [_ends(part, cell) for part, cell in combination]
+                intervals.append(", ".join(_interval(*cell, kind) for cell, kind in zip(ends, kinds, strict=True)))
+                phrases.append(
+                    ", ".join(_part_phrase(p, cell, kind) for (p, cell), kind in zip(combination, kinds, strict=True))
+                )
             return VariableNames(" and ".join(str(part.expression) for part in parts), tuple(intervals), tuple(phrases))
         case NeuralVariable(declaration=number):
             (head,), values = program.heads(variable), program.declarations[number].values
@@ -84,7 +88,7 @@ def _ends(part: CellPart, cell: int) -> tuple[Boundary | None, Boundary | None]:
     return (None, *part.boundaries)[cell], (*part.boundaries, None)[cell]
 
 
-def _part_phrase(part: CellPart, cell: int) -> str:
+def _part_phrase(part: CellPart, cell: int, kind: Kind) -> str:
     """An expression in one of its cells, as a comparison; a difference that is compared with 0 compares its sides."""
     low, high = _ends(part, cell)
     if all(boundary.at == 0.0 for boundary in part.boundaries) and is_difference(part.expression):
@@ -93,7 +97,7 @@ def _part_phrase(part: CellPart, cell: int) -> str:
             return f"{left} = {right}"
         sign = ("≤" if high.above else "<") if high is not None else (">" if low is not None and low.above else "≥")
         return f"{left} {sign} {right}"
-    return _cell(str(part.expression), low, high)
+    return _cell(str(part.expression), low, high, kind)
 
 
 def _fact(name: str) -> VariableNames:

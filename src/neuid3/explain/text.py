@@ -196,7 +196,7 @@ def _reading(reading: Reading, decimals: int) -> str:
     values = ", ".join(listed) + (", …" if len(listed) == MAX_VALUES < len(reading.values) else "")
     if reading.undefined:
         return f"{reading.name}: it is undefined, so its prior: {values}"
-    if reading.missing and reading.kind == "number" and reading.columns != (reading.name,):
+    if reading.missing and reading.kind in ("number", "date") and reading.columns != (reading.name,):
         return f"{reading.name}: {' or '.join(reading.columns)} is missing, so its prior: {values}"
     if reading.missing:
         missing = " and ".join(reading.columns) if reading.kind == "network" else "it"

@@ -10,10 +10,12 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.binned.cuts import shortest_cut
+from neuid3.binned.cuts import readable_cut
 from neuid3.circuits.compile import compile_formulas
 from neuid3.circuits.diagram import TRUE
+from neuid3.data.columns import Kind, Number
 from neuid3.data.examples import Examples
+from neuid3.logic.expressions import expression_kind
 from neuid3.logic.formula import (
     HOLDS,
     And,
@@ -32,7 +34,7 @@ from neuid3.logic.formula import (
     sources,
 )
 from neuid3.logic.program import OPEN_CONSTANT, Program
-from neuid3.logic.quoting import atom_name, atom_text, entry_text, number_text
+from neuid3.logic.quoting import atom_name, atom_text, constant_term, entry_text
 from neuid3.tree.calculations import expression_values
 from neuid3.tree.node_tests import AtomTest
 
@@ -59,10 +61,12 @@ class Family:
     ----------
     template : the test, with an open constant in the place of the number.
     formula : its formula, in which comparisons with the constant are open.
+    kind : a date where the constant is compared with dates; otherwise a number.
     """
 
     template: str
     formula: Formula = field(compare=False, repr=False)
+    kind: Kind = field(default=Number(), compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -71,7 +75,7 @@ class Family:
 
     def test(self, constant: float, program: Program) -> AtomTest:
         """The test with this constant, whose formula the program then knows without grounding it."""
-        test = AtomTest(self.template.replace(OPEN_CONSTANT, number_text(constant)))
+        test = AtomTest(self.template.replace(OPEN_CONSTANT, constant_term(constant, self.kind)))
         program.set_formula(test.atom, with_constant(self.formula, constant))
         return test
 
@@ -211,9 +215,11 @@ def _family_or_tests(template: str, program: Program) -> Family | tuple[AtomTest
 def _family(template: str, program: Program) -> Family | None:
     """The family of a template; None where it cannot be grounded, or its constant is compared with nothing."""
     (formula,) = program.formulas_or_none([template])
-    if formula is None or not any(isinstance(node, OpenCompare) for node in bottom_up([formula])):
+    compared = [] if formula is None else [n for n in bottom_up([formula]) if isinstance(n, OpenCompare)]
+    if formula is None or not compared:
         return None
-    return Family(template, formula)
+    kinds = {expression_kind(node.expression, program.schema) for node in compared}
+    return Family(template, formula, kinds.pop() if len(kinds) == 1 else Number())
 
 
 def _known_constants(family: Family) -> list[float]:
@@ -251,13 +257,13 @@ def grid_tests(family: Family, examples: Examples, program: Program) -> list[Ato
     for node in bottom_up([family.formula]):
         if isinstance(node, OpenCompare) and node.expression.number is None:
             values, defined = expression_values(node.expression, examples)
-            constants.update(_grid(values[defined], node.operator, most))
+            constants.update(_grid(values[defined], node.operator, most, family.kind))
         elif isinstance(node, OpenCompare) and node.expression.number is not None:
             constants.add(node.expression.number)
     return [family.test(constant, program) for constant in sorted(constants)]
 
 
-def _grid(values: Floats, operator: str, most: int) -> Iterator[float]:
+def _grid(values: Floats, operator: str, most: int, kind: Kind) -> Iterator[float]:
     distinct, counts = np.unique(values, return_counts=True)
     if operator in ("=:=", "=\\="):
         yield from distinct[np.argsort(-counts, kind="stable")[:most]].tolist()
@@ -265,4 +271,4 @@ def _grid(values: Floats, operator: str, most: int) -> Iterator[float]:
     below = np.cumsum(counts)[:-1] / counts.sum()
     positions = np.unique(np.searchsorted(below, (np.arange(most) + 1) / (most + 1)))
     for position in positions[positions < len(below)]:
-        yield shortest_cut(float(distinct[position]), float(distinct[position + 1]))
+        yield readable_cut(float(distinct[position]), float(distinct[position + 1]), kind)

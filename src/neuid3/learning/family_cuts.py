@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Column, Number
+from neuid3.data.columns import Column
 from neuid3.data.examples import Examples
 from neuid3.learning.cuts import SortedColumn
 from neuid3.learning.families import Family
@@ -41,7 +41,7 @@ class SortedFamily:
         numbers, uncertain = _compared_numbers(family.formula, operator, inference)
         # A cut separates `number =< cut` from the others. e >= c and e < c are cut at the negative numbers.
         self.sign = 1.0 if operator in ("=<", ">") else -1.0
-        column = Column(Number(), self.sign * numbers, uncertain if uncertain.any() else None)
+        column = Column(family.kind, self.sign * numbers, uncertain if uncertain.any() else None)
         self.is_certain = not bool(uncertain.any())
         self.sorted = SortedColumn(column, family.template, inference.sample.weights)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neuid3.data.kinds import Date, Kind, Number, Schema
 from neuid3.errors import DataError
 from neuid3.logic.quoting import atom_text, entry_text
 
@@ -216,6 +217,41 @@ def combine(function: str, *operands: Expression) -> Expression:
     """
     steps = tuple(step for operand in operands for step in operand.steps)
     return Expression((*steps, CallStep(function, len(operands))))
+
+
+def expression_kind(expression: Expression, schema: Schema) -> Kind:
+    """A date where the value of an expression is a moment, as of `ordered + 14`; otherwise a number.
+
+    >>> columns = {"ordered": Date(), "shipped": Date()}
+    >>> lag = combine("-", column_expression("shipped"), column_expression("ordered"))
+    >>> expression_kind(lag, columns), expression_kind(combine("+", lag, column_expression("ordered")), columns)
+    (Number(), Date(day_first=None))
+    """
+    moments: list[float] = []  # how many dates each operand counts: 1 for a date, 0 for days, NaN for anything else
+    for step in expression.steps:
+        match step:
+            case ColumnStep(column):
+                moments.append(float(isinstance(schema.get(column), Date)))
+            case NumberStep():
+                moments.append(0.0)
+            case CallStep(function, arity):
+                counts = [moments.pop() for _ in range(arity)][::-1]
+                moments.append(_moments(function, counts))
+    return Date() if moments == [1.0] else Number()
+
+
+def _moments(function: str, counts: Sequence[float]) -> float:
+    match function, counts:
+        case "+", [left, right]:
+            return left + right
+        case "-", [left, right]:
+            return left - right
+        case (("min" | "max"), [left, right]) if left == right:
+            return left
+        case (("+" | "round" | "floor" | "ceiling"), [count]):
+            return count
+        case _:
+            return 0.0 if not any(counts) else np.nan
 
 
 def is_difference(expression: Expression) -> bool:

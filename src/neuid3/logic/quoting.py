@@ -6,14 +6,15 @@ import math
 import re
 
 from neuid3.data.columns import Date, Kind
-from neuid3.data.dates import date_text
-from neuid3.utils.quoting import BARE, atom_name, atom_text
+from neuid3.data.dates import date_text, parse_dates
+from neuid3.utils.quoting import BARE, atom_name, atom_text, quoted
 
 __all__ = [
     "BARE",
     "RESERVED",
     "atom_name",
     "atom_text",
+    "constant_term",
     "constant_text",
     "entry_text",
     "number_text",
@@ -63,6 +64,19 @@ def constant_text(number: float, kind: Kind | None) -> str:
     ('2024-03-01', '19783.0')
     """
     return date_text(number) if isinstance(kind, Date) else number_text(number)
+
+
+def constant_term(number: float, kind: Kind) -> str:
+    """A number as rules and tests write it, which reads back as the same number: a date where it is compared with dates.
+
+    >>> constant_term(19783.0, Date()), constant_term(19783.5, Date()), constant_term(0.1234567890123, Date())
+    ('2024-03-01', "'2024-03-01 12:00'", '0.1234567890123')
+    """
+    text = constant_text(number, kind)
+    days = parse_dates([text]) if isinstance(kind, Date) else None
+    if days is None or days[0] != number or not 1000 <= int(text[:4]) <= 9999:
+        return number_text(number)
+    return quoted(text) if " " in text else text
 
 
 def value_text(number: float, kind: Kind | None) -> str:

@@ -21,6 +21,7 @@ from neuid3.logic.formula import (
     bottom_up,
 )
 from neuid3.logic.program import OpenGoal, Program
+from neuid3.logic.quoting import constant_text
 
 # A probability below this is a rounding error of probabilities that sum to 1.
 MIN_PROBABILITY = 1e-12
@@ -108,10 +109,11 @@ def _phrase(variable: Variable, value: int, program: Program) -> str:
                 return f"{column} = {kind.domain[value]}"
             return column if value else f"not {column}"
         case CellVariable(column, boundaries):
+            kind = program.schema[column]
             if value == 0:
-                return f"{column} {'=<' if boundaries[0].above else '<'} {boundaries[0].at:g}"
+                return f"{column} {'=<' if boundaries[0].above else '<'} {constant_text(boundaries[0].at, kind)}"
             low = boundaries[value - 1]
-            return f"{column} {'>' if low.above else '>='} {low.at:g}"
+            return f"{column} {'>' if low.above else '>='} {constant_text(low.at, kind)}"
         case NeuralVariable(declaration=number):
             (head,), values = program.heads(variable), program.declarations[number].values
             if values is None:

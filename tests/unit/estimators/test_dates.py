@@ -16,6 +16,7 @@ from neuid3 import (
     NeuID3Regressor,
     load,
 )
+from neuid3.errors import NodeTestError, RuleError
 from neuid3.export.problog import verify
 
 
@@ -80,6 +81,50 @@ def test_rules_calculate_with_dates_in_days() -> None:
         assert verify(clf.model_, frame, rows=5) < 1e-6
     found = NeuID3Classifier(background=rules, tests=["lag"]).fit(frame, targets["late"])
     assert str(found.tree_.tests[0]) == "lag > 14.5"
+
+
+def test_constants_that_are_compared_with_dates_are_found_and_printed_as_dates(tmp_path: Any) -> None:
+    frame = orders()
+    frame["shipped"] = pd.to_datetime(frame["shipped"]) + pd.to_timedelta(np.arange(len(frame)) % 24, unit="h")
+    rules = """
+        after(Day) :- ordered > Day.
+        due(D) :- D is ordered + 14.
+        last(D) :- D is max(ordered, shipped).
+        noon(T) :- arrived >= T.
+        lag(D) :- D is shipped - ordered.
+    """
+    frame["arrived"] = pd.Timestamp("2024-05-20") + pd.to_timedelta(np.arange(len(frame)) % 24, unit="h")
+    new = frame["ordered"] > "2024-05-20"
+    late = np.where(frame["shipped"] > "2024-05-20 12:30", "late", "early")
+    for test, y, printed, explained in [
+        ("after(Day)", new, "after(2024-05-20)", "ordered = 2024-"),
+        ("due", new, "due > 2024-06-03", "ordered + 14 = 2024-"),
+        ("last", late, "last > 2024-05-2", "max(ordered, shipped) = 2024-"),
+        ("noon(T)", frame["arrived"].dt.hour > 12, "noon('2024-05-20 1", "arrived = 2024-05-20"),
+        ("lag", difference(frame) > 14, "lag > 14.", "shipped - ordered = "),
+    ]:
+        clf = NeuID3Classifier(background=rules, tests=[test], max_depth=1, pruning=0).fit(frame, y)
+        assert clf.export_text().startswith(printed)
+        assert explained in str(clf.explain(frame, row=0))
+        assert verify(clf.model_, frame, rows=8) < 1e-6
+        loaded = load(clf.save(tmp_path / "model"))
+        assert loaded.export_text() == clf.export_text()
+        assert np.array_equal(loaded.predict_proba(frame), clf.predict_proba(frame))
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("a :- ordered > 2024-02-30.", "Line 1: '2024-02-30' is no date of the calendar"),
+        ("a :- ordered > '2024-02-30'.", "compares '2024-02-30', which is neither a column nor a date; write dates as"),
+    ],
+)
+def test_dates_that_no_calendar_has_are_refused(rule: str, message: str) -> None:
+    frame = orders()
+    with pytest.raises(RuleError, match=message):
+        NeuID3Classifier(background=rule).fit(frame, frame["ordered"] > "2024-05-20")
+    with pytest.raises(NodeTestError, match="is no date of the calendar"):
+        NeuID3Classifier(background="a :- price > 0.", tests=["ordered > 2024-13-01"]).fit(frame, frame["price"] > 0)
 
 
 @pytest.mark.parametrize("estimator", [NeuID3ForestClassifier(n_estimators=5), NeuID3BoostingClassifier()])

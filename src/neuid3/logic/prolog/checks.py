@@ -11,7 +11,7 @@ from neuid3.errors import NodeTestError, RuleError, SyntaxErrorInProgram, did_yo
 from neuid3.logic.expressions import FUNCTIONS
 from neuid3.logic.prolog.arithmetic import OPEN
 from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES
-from neuid3.logic.prolog.reader import ParsedProgram, Vocabulary, numbers_of, parse
+from neuid3.logic.prolog.reader import Columns, ParsedProgram, Vocabulary, numbers_of, parse
 from neuid3.logic.prolog.terms import (
     COMPARISONS,
     PrologTerm,
@@ -162,8 +162,14 @@ def _comparison_problem(goal: PrologTerm, parsed: ParsedProgram) -> str | None:
                     f"{verb} '{name}', which a rule defines; call it first, as in '{name}({variable}), {variable} > 1'."
                 )
             if name not in columns and name not in ("pi", "e", "inf", "nan", "epsilon"):
+                if _has_date(goal, columns):
+                    return f"{verb} '{name}', which is neither a column nor a date; write dates as 2024-03-01."
                 return f"{verb} '{name}', which is no number column.{did_you_mean(name, numbers_of(columns))}"
     return _function_problem(goal, sides, numbers_of(columns))
+
+
+def _has_date(goal: PrologTerm, columns: Columns) -> bool:
+    return any(columns.get(name_of(atom), {}).get("date") for side in goal.args for atom in atoms_in(side))
 
 
 def _function_problem(goal: PrologTerm, sides: Iterable[PrologTerm], numbers: frozenset[str]) -> str | None:
@@ -215,7 +221,11 @@ def read_test(
         raise NodeTestError(f"{noun} {text!r} cannot be parsed: {str(error).split(', ', 1)[-1]}") from None
     if len(clauses) != 1 or isinstance(clauses[0], (Clause, AnnotatedDisjunction)) or not isinstance(clauses[0], Term):
         raise NodeTestError(f"{noun} {text!r} is not one atom; write a rule for it and use the rule's head.")
-    goal = parsed.spelling(normalised(clauses[0], itertools.count()))
+    try:
+        goal = normalised(clauses[0], itertools.count())
+        goal = parsed.spelling(goal) if signature(goal) in parsed.facts else parsed.spelling.of_test(goal)
+    except ValueError as error:
+        raise NodeTestError(f"{noun} {text!r} cannot be read: {error}; correct it.") from None
     goal, compares_rules = _with_rules_called(goal, parsed)
     compound = compound or compares_rules
     if (

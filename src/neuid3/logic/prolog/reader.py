@@ -226,8 +226,12 @@ def read_clause(
         _check_directive(clause.body, line)
         return None
     body = clause.body if isinstance(clause, (AnnotatedDisjunction, Clause)) else None
-    heads = [spelling(head) for head in heads_of(clause)]
-    return _statement(number, heads, None if body is None else spelling(body), line, anonymous, clause)
+    try:
+        heads = [spelling(head) for head in heads_of(clause)]
+        body = None if body is None else spelling(body)
+    except ValueError as error:
+        raise RuleError(f"Line {line}: {error}; correct it.") from None
+    return _statement(number, heads, body, line, anonymous, clause)
 
 
 def _line(parser: Any, clause: PrologTerm) -> int:

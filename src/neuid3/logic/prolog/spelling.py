@@ -35,7 +35,7 @@ class Spelling:
     dates: frozenset[str] = frozenset()
 
     def __call__(self, term: PrologTerm) -> PrologTerm:
-        """The term in this spelling."""
+        """The term in this spelling; a `ValueError` where it has a date that no calendar has."""
         return rewrite(term, self._change) if self.redefined or self.derived or self.dates else term
 
     def _change(self, term: PrologTerm) -> PrologTerm | None:
@@ -69,6 +69,14 @@ class Spelling:
         return None if name is None else Term(atom_text(name), term.args[-1], location=term.location)
 
 
+    def of_test(self, term: PrologTerm) -> PrologTerm:
+        """A test in this spelling, in which also an argument may be a date in quotes: `after('2024-03-01 14:30')`."""
+        term = self(term)
+        if not self.dates or not isinstance(term, Term) or isinstance(term, (Var, Constant)) or not term.arity:
+            return term
+        return term.with_args(*map(_quoted_date, term.args))
+
+
 # Terms as they are written.
 PLAIN = Spelling()
 
@@ -97,7 +105,7 @@ def _days(term: PrologTerm) -> float | None:
     try:
         return float((date(year, month, day) - _EPOCH).days)
     except ValueError:
-        return None
+        raise ValueError(f"'{year}-{month:02}-{day:02}' is no date of the calendar") from None
 
 
 def _quoted_date(term: PrologTerm) -> PrologTerm:
