@@ -48,6 +48,17 @@ class Function:
     compute: Callable[..., Array]
     argument: str = ""
 
+    def example(self, name: str, columns: Sequence[str]) -> str:
+        """A call of the function, as errors show it.
+
+        >>> FUNCTIONS["contains"].example("contains", ["note"]), FUNCTIONS["weekday"].example("weekday", ["ordered"])
+        ("contains(note, 'a phrase')", 'weekday(ordered, monday)')
+        """
+        arguments = [atom_text(columns[i % len(columns)]) for i in range(self.columns)]
+        arguments += ["'a phrase'"] * (self.argument == "phrase") + ["90"] * (self.argument == "level")
+        arguments += [str(self.result.values[0])] if isinstance(self.result, Category) else []
+        return f"{name}({', '.join(arguments)})"
+
 
 def _of_days(function: Callable[[Array], Array]) -> Callable[[Column], Array]:
     def compute(column: Column) -> Array:

@@ -537,6 +537,8 @@ def kind_to_json(kind: Kind) -> dict[str, Any]:
     fields: dict[str, Any] = {"kind": kind_name(of_class)}
     if isinstance(kind, Date):
         fields["date"] = True
+    if kind_name(kind) != fields["kind"]:
+        fields["called"] = kind_name(kind)
     if isinstance(kind, (Category, Distribution)):
         fields["values"] = list(kind.domain)
     return fields

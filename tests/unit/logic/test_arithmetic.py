@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from strategies import PIXELS, TinyNetwork
 
 from neuid3 import AtomTest, Branch, Examples, Leaf, NeurosymbolicTree, Priors, Tree, load
-from neuid3.data.columns import Boolean, Category, Number, Tensor
+from neuid3.data.columns import Boolean, Category, Date, Number, Series, Tensor, Text
 from neuid3.data.priors import QUANTILES, quantiles
 from neuid3.errors import DataError, MissingPriorError, NodeTestError, RuleError
 from neuid3.logic.formula import Compare, CompareExpression
@@ -317,22 +317,59 @@ def test_arithmetic_inside_a_library_is_refused_with_a_hint() -> None:
             "calculates with 'note', a category column; only number columns can be calculated with",
         ),
         ("bad :- a + flag > 3.", "calculates with 'flag', a boolean column"),
-        ("bad :- a + nothing > 3.", "calculates with 'nothing', which is no number column. Known: a, b, c."),
+        (
+            "bad :- a + nothing > 3.",
+            "calculates with 'nothing', which is no number column. Known: Weight, a, b, c, day.",
+        ),
         ("bad :- sin(a) > 0.", "calculates sin/1 of a column"),
         (
             "bmi(B) :- B is a / b. bad :- bmi > 3.",
             "compares 'bmi', which a rule defines; call it first, as in 'bmi(B1), B1 > 1'",
         ),
+        ("bad :- a + flag > 3.", "declare it a number (kinds={'flag': 'number'}, or --type flag=number)"),
+        (
+            "bad :- report > 3.",
+            "compares 'report', a text column; only number columns can be compared; words(report) is",
+        ),
+        ("bad :- pulse > 3.", "compares 'pulse', a series column; only number columns can be compared; mean(pulse) is"),
+        ("bad :- report.", "'report' is a text column; look for a phrase, as in contains(report, 'a phrase')"),
+        ("bad :- mean(day) > 3.", "calls 'mean(day)', but 'day' is a date column; mean is computed of a series"),
+        ("bad :- mean(puls) > 3.", "calls 'mean(puls)' of 'puls', which is no column. Did you mean 'pulse'?"),
+        ("bad :- slope(pulse, 2) > 3.", "calls 'slope(pulse,2)'; write it as in slope(pulse)."),
+        ("bad :- share_above(pulse) > 3.", "write it as in share_above(pulse, 90)"),
+        ('bad :- contains(report, "chest pain").', "write it as in contains(report, 'a phrase')"),
+        ("bad :- weekday(D, monday).", "whose argument D is no column; name a date column, as in weekday(day, monday)"),
+        ("bad :- Weight > 80.", "compares Weight, a variable that nothing binds"),
+        ("bad :- Weight > 80.", "Put the column's name in quotes: 'Weight'."),
+        ("bad :- A > 80, A < 90.", "names that begin with a capital letter are variables. Did you mean 'a'?"),
+        ("bad :- Size > 80.", "name a column, or bind it first"),
+        ("bad :- B is Size + 1, B > 2.", "calculates with Size, a variable that nothing binds"),
         ("bad :- a > '$open'.", "reserved"),
         ("bad :- a is 3.", "compares the name 'a'"),
     ],
 )
 def test_what_cannot_be_calculated_is_refused_with_its_line(rule: str, words: str) -> None:
     schema = {**SCHEMA, "note": Category(("x", "y")), "flag": Boolean()}
+    schema |= {"report": Text(), "pulse": Series((1, 9)), "day": Date(), "Weight": Number()}
     with pytest.raises(RuleError) as caught:
         Program(rule, schema)
     assert words in str(caught.value)
     assert "Line 1" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "fine(Y) :- a > Y.",
+        "fine :- B is a * 2, B > 3.",
+        "fine :- member(X, [1, 2]), a > X.",
+        "fine :- findall(X, (member(X, [1, 2]), X > 1), L), length(L, N), N > 0.",
+        "fine :- N = 3, a > N.",
+        "mean(X) :- member(X, [1]). fine :- mean(X), a > X.",
+    ],
+)
+def test_variables_that_something_binds_are_compared(rule: str) -> None:
+    Program(rule, SCHEMA)
 
 
 def test_a_number_that_is_too_large_is_refused_with_its_entries() -> None:

@@ -11,7 +11,7 @@ from problog.logic import Constant, Term, Var
 from problog.program import PrologString
 
 from neuid3.errors import NeuID3Error, RuleError
-from neuid3.logic.prolog.checks import atoms_in, goal_problem, value_problem
+from neuid3.logic.prolog.checks import atoms_in, goal_problem, unbound_problem, value_problem
 from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, DIRECTIVE, OPEN_BUILTINS
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.library import COUNTING
@@ -144,7 +144,7 @@ def _goal_problems(
     vocabulary = empty.vocabulary.with_known(parsed.defined)
     for statement in statements:
         for goal in calls(statement.body, parsed.counting):
-            message = goal_problem(goal, parsed, vocabulary)
+            message = goal_problem(goal, parsed, vocabulary) or unbound_problem(goal, statement, columns)
             if message:
                 yield _problem(
                     *_place(parser, goal, statement), f"the rule for '{signature(statement.heads[0])}' {message}"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from problog.logic import And, AnnotatedDisjunction, Clause, Constant, Term, Var
 
+from neuid3.data.derived import FUNCTIONS as DERIVED
 from neuid3.errors import NodeTestError, RuleError, SyntaxErrorInProgram, did_you_mean
 from neuid3.logic.expressions import FUNCTIONS
 from neuid3.logic.prolog.arithmetic import OPEN
 from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES
-from neuid3.logic.prolog.reader import Columns, ParsedProgram, Vocabulary, numbers_of, parse
+from neuid3.logic.prolog.reader import Columns, ParsedProgram, Statement, Vocabulary, numbers_of, parse
 from neuid3.logic.prolog.terms import (
     COMPARISONS,
     PrologTerm,
@@ -29,15 +31,46 @@ _COMPARISON_SIGNATURES = frozenset(f"{name}/2" for name in COMPARISONS)
 
 
 def check_calls(parsed: ParsedProgram, vocabulary: Vocabulary) -> None:
-    """Raise a `RuleError` where a goal of a body has no definition, or a column does not have its value."""
+    """Raise a `RuleError` where a goal of a body has no definition or an unbound variable, or a column does not have its value."""
     for statement in parsed.statements:
         if any(OPEN in str(term) for term in (*statement.heads, statement.body) if term is not None):
             raise RuleError(f"Line {statement.line}: the name '{OPEN}' is reserved for neuid3; rename it.")
         if statement.body is not None:
             for goal in calls(statement.body, parsed.counting):
-                problem = goal_problem(goal, parsed, vocabulary)
+                problem = goal_problem(goal, parsed, vocabulary) or unbound_problem(goal, statement, parsed.columns)
                 if problem:
                     raise RuleError(f"Line {statement.line}: the rule for '{signature(statement.heads[0])}' {problem}")
+
+
+def unbound_problem(goal: PrologTerm, statement: Statement, columns: Columns) -> str | None:
+    """The problem with a comparison of a variable that nothing in its clause binds, as in `goal_problem`."""
+    if name_of(goal) not in COMPARISONS and signature(goal) != "is/2":
+        return None
+    bound = {name for term in (*statement.heads, statement.body) for name in _binding_variables(term)}
+    compared = goal.args[1:] if signature(goal) == "is/2" else goal.args
+    unbound = (str(v) for side in compared if isinstance(side, Term) for v in side.variables() if str(v) not in bound)
+    name = next((name for name in unbound if not name.startswith("Added")), None)
+    if name is None:
+        return None
+    verb = "calculates with" if signature(goal) == "is/2" else "compares"
+    problem = f"{verb} {name}, a variable that nothing binds; names that begin with a capital letter are variables"
+    if name in columns:
+        return f"{problem}. Put the column's name in quotes: '{name}'."
+    small = name[0].lower() + name[1:]
+    return f"{problem}. Did you mean {small!r}?" if small in columns else f"{problem}; name a column, or bind it first."
+
+
+def _binding_variables(term: Any) -> Iterator[str]:
+    """The variables of a term outside of comparisons and of what `is` calculates."""
+    waiting = [term]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Var):
+            yield str(part)
+        elif (
+            isinstance(part, Term) and not isinstance(part, Constant) and signature(part) not in _COMPARISON_SIGNATURES
+        ):
+            waiting.extend(part.args[:1] if signature(part) == "is/2" else part.args)
 
 
 def goal_problem(goal: PrologTerm, parsed: ParsedProgram, vocabulary: Vocabulary) -> str | None:
@@ -63,6 +96,8 @@ def goal_problem(goal: PrologTerm, parsed: ParsedProgram, vocabulary: Vocabulary
                 return f"contains '{goal}', which compares the name '{name_of(side)}'; compare its number with =:= or =\\=."
     if called in parsed.counting:
         return _count_problem(goal)
+    if called not in vocabulary.known and (problem := _derived_problem(goal, columns)) is not None:
+        return problem
     if called in vocabulary.known or called in facts:
         if name_of(goal) in COMPARISONS or called == "is/2":
             return _comparison_problem(goal, parsed)
@@ -72,6 +107,7 @@ def goal_problem(goal: PrologTerm, parsed: ParsedProgram, vocabulary: Vocabulary
         return f"uses '{called}', and '{name}/1' is defined; where it is a number, compare it, as in '{name} > 1'."
     if name in columns:
         kind = columns[name]["kind"]
+        called_kind = _kind_of(columns[name])
         hint = {
             "boolean": f"write '{atom_text(name)}' without arguments",
             "probability": f"write '{atom_text(name)}' without arguments",
@@ -79,8 +115,10 @@ def goal_problem(goal: PrologTerm, parsed: ParsedProgram, vocabulary: Vocabulary
             "distribution": f"write '{atom_text(name)}(Value)'",
             "number": f"compare it, as in '{atom_text(name)} > 1'",
             "tensor": "let a network read it, as in nn(net, [Image])",
-        }[kind]
-        return f"uses '{called}', but '{name}' is a {kind} column; {hint}."
+            "text": f"look for a phrase, as in contains({atom_text(name)}, 'a phrase')",
+            "series": f"compare a number of it, as in mean({atom_text(name)}) > 1",
+        }[called_kind if called_kind in ("text", "series") else kind]
+        return f"uses '{called}', but '{name}' is a {called_kind} column; {hint}."
     if called in ("->/2", "*->/2"):
         return f"uses '{name}', which ProbLog does not have; for (a -> b ; c) write (a, b ; \\+ a, c)."
     if called == "!/0":
@@ -147,6 +185,10 @@ def _comparison_problem(goal: PrologTerm, parsed: ParsedProgram) -> str | None:
     """The problem with a comparison or with arithmetic: names that are no number columns, or functions of columns."""
     columns = parsed.columns
     sides = goal.args[1:] if name_of(goal) == "is" else goal.args
+    problems = (_derived_problem(term, columns) for side in sides for term in _compounds(side))
+    problem = next((problem for problem in problems if problem is not None), None)
+    if problem is not None:
+        return problem
     for side in sides:
         for atom in atoms_in(side):
             name = name_of(atom)
@@ -155,7 +197,13 @@ def _comparison_problem(goal: PrologTerm, parsed: ParsedProgram) -> str | None:
             verb = "compares" if atom is side and name_of(goal) != "is" else "calculates with"
             if name in columns and columns[name]["kind"] != "number":
                 done = "compared" if verb == "compares" else "calculated with"
-                return f"{verb} '{name}', a {columns[name]['kind']} column; only number columns can be {done}."
+                kind = _kind_of(columns[name])
+                hint = {
+                    "boolean": f"; declare it a number (kinds={{{name!r}: 'number'}}, or --type {name}=number) to do so",
+                    "text": f"; words({atom_text(name)}) is the number of its words",
+                    "series": f"; mean({atom_text(name)}) is a number of it",
+                }.get(kind, "")
+                return f"{verb} '{name}', a {kind} column; only number columns can be {done}{hint}."
             if f"{name}/1" in parsed.defined and name not in columns:
                 variable = name[:1].upper() + "1" if name[:1].isalpha() else "X1"
                 return (
@@ -184,6 +232,41 @@ def _function_problem(goal: PrologTerm, sides: Iterable[PrologTerm], numbers: fr
                 return f"contains '{goal}', which calculates {name}/{term.arity} of a column; columns can be calculated with {known}."
             waiting.extend(term.args)
     return None
+
+
+def _kind_of(column: Mapping[str, Any]) -> str:
+    """What the kind of a column is called: a date, a text and a series are read as numbers and tensors."""
+    return str(column.get("called", column["kind"]))
+
+
+def _compounds(term: PrologTerm) -> Iterator[PrologTerm]:
+    """The parts of an arithmetic term that have arguments."""
+    waiting = [term]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Term) and not isinstance(part, (Var, Constant)) and part.arity:
+            yield part
+            waiting.extend(part.args)
+
+
+def _derived_problem(term: PrologTerm, columns: Columns) -> str | None:
+    """The problem with a call such as `slope(ecg, 9)` that names no derived column; None for all other terms."""
+    name = name_of(term)
+    if name not in DERIVED or name in columns or term.arity > DERIVED[name].columns + 2:
+        return None
+    function = DERIVED[name]
+    source = function.source.__name__.lower()
+    of_kind = [column for column, fields in columns.items() if _kind_of(fields) == source]
+    example = function.example(name, of_kind or [f"a {source} column"])
+    for argument in term.args[: function.columns]:
+        column = name_of(argument) if isinstance(argument, Term) and not isinstance(argument, (Var, Constant)) else ""
+        if not column:
+            return f"calls '{term}', whose argument {argument} is no column; name a {source} column, as in {example}."
+        if column not in columns:
+            return f"calls '{term}' of {column!r}, which is no column.{did_you_mean(column, of_kind)}"
+        if _kind_of(columns[column]) != source:
+            return f"calls '{term}', but '{column}' is a {_kind_of(columns[column])} column; {name} is computed of a {source}."
+    return f"calls '{term}'; write it as in {example}."
 
 
 def atoms_in(term: PrologTerm) -> Iterable[PrologTerm]:

@@ -27,11 +27,13 @@ class Spelling:
     redefined : built-in predicates that the program defines itself: `plus(A, B, Y)` becomes `plus_(A, B, Y)`.
     derived : derived columns by their terms: `mean(pulse)` becomes the atom `'mean(pulse)'`, and `weekday(ordered, monday)`
         becomes `'weekday(ordered)'(monday)`.
+    categories : the derived columns that are categories.
     dates : the names of the date columns; with any, `2024-03-01` is a number of days, and so is `'2024-03-01'` in a comparison.
     """
 
     redefined: frozenset[str] = frozenset()
     derived: Mapping[str, str] = field(default_factory=dict)
+    categories: frozenset[str] = frozenset()
     dates: frozenset[str] = frozenset()
 
     def __call__(self, term: PrologTerm) -> PrologTerm:
@@ -66,8 +68,7 @@ class Spelling:
         if term.arity < 2:
             return None
         name = self.derived.get(canonical(Term(term.functor, *term.args[:-1])))
-        return None if name is None else Term(atom_text(name), term.args[-1], location=term.location)
-
+        return None if name not in self.categories else Term(atom_text(name), term.args[-1], location=term.location)
 
     def of_test(self, term: PrologTerm) -> PrologTerm:
         """A test in this spelling, in which also an argument may be a date in quotes: `after('2024-03-01 14:30')`."""
@@ -89,7 +90,8 @@ def spelling_of(columns: Mapping[str, Mapping[str, Any]], redefined: frozenset[s
         if column_text(name) == name and name.endswith(")")
     }
     dates = frozenset(name for name, column in columns.items() if column.get("date"))
-    return Spelling(redefined, derived, dates)
+    categories = frozenset(name for name in derived.values() if columns[name]["kind"] == "category")
+    return Spelling(redefined, derived, categories, dates)
 
 
 def _days(term: PrologTerm) -> float | None:
