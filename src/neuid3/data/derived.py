@@ -94,6 +94,7 @@ FUNCTIONS: Mapping[str, Function] = {
 }
 
 _CALL = re.compile(rf"\b({'|'.join(FUNCTIONS)})\s*\(")
+_COMMENT = re.compile(r"('(?:[^'\\\n]|\\.|'')*')|%[^\n]*")
 _ARGUMENT = re.compile(r"\s*('(?:[^'\\]|\\.|'')*'|[^\s,()']+)\s*([,)])")
 
 
@@ -259,6 +260,23 @@ def mentioned(text: str, schema: Schema) -> list[Derived]:
             derived = _derived(match[1], arguments[: FUNCTIONS[match[1]].columns] if is_category else arguments, schema)
             found |= {} if derived is None else {derived: None}
     return [derived for derived in found if derived.name not in schema]
+
+
+def implied_columns(text: str) -> dict[str, Kind]:
+    """The columns that the derived columns in rules are computed from, by name, where there is no table.
+
+    >>> implied_columns("ill :- contains(note, 'chest pain'), mean(pulse) > 1. % days(a, b)")
+    {'note': Text(shape=(1024,)), 'pulse': Series(shape=(1, 1))}
+    """
+    kinds: dict[type[Kind], Kind] = {Date: Date(), Text: Text(), Series: Series((1, 1))}
+    columns: dict[str, Kind] = {}
+    for match in _CALL.finditer(_COMMENT.sub(lambda found: found[1] or "", text)):
+        function, read = FUNCTIONS[match[1]], _arguments(match.string, match.end())
+        names = [] if read is None else read[0][: function.columns]
+        if len(names) == function.columns and not any(name[0].isupper() or name[0] == "_" for name in names):
+            schema: dict[str, Kind] = {atom_name(name): kinds[function.source] for name in names}
+            columns |= schema if mentioned(match.string[match.start() :], schema) else {}
+    return columns
 
 
 def with_mentioned(text: str, schema: Schema) -> dict[str, Kind]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from neuid3.data.columns import Boolean, Category, Kind, Number, Schema, Tensor
-from neuid3.data.derived import with_mentioned
+from neuid3.data.columns import Boolean, Category, Date, Kind, Number, Schema, Tensor, kind_name
+from neuid3.data.derived import implied_columns, with_mentioned
 from neuid3.logic.program import Program, kind_to_json
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits, send_request
 
@@ -55,7 +55,7 @@ class ProgramReport:
         """The report as JSON values."""
         return {
             "mistakes": [asdict(mistake) for mistake in self.mistakes],
-            "needs": {name: kind_to_json(kind) for name, kind in self.needs.items()},
+            "needs": {name: _needed(kind) for name, kind in self.needs.items()},
             "networks": list(self.networks),
         }
 
@@ -77,11 +77,13 @@ def check_program(text: str, schema: Schema | None = None, limits: Limits = DEFA
     ["line 1, column 1: 'risk:smoker' is no fact; write ':-' for *if*, as in 'risk :- smoker.', and '::' after a probability,
     as in '0.3 :: rain.'"]
     """
-    columns = {name: kind_to_json(kind) for name, kind in with_mentioned(text, schema or {}).items()}
+    implied = implied_columns(text) if schema is None else {}
+    given = with_mentioned(text, implied if schema is None else schema)
+    columns = {name: kind_to_json(kind) for name, kind in given.items()}
     request = {"do": "check", "program": text, "columns": columns, "infer": schema is None}
     reply = send_request(request, limits)
     mistakes = tuple(Mistake(p["line"], p["column"], p["message"]) for p in reply["problems"])
-    needs = {name: _kind(fields) for name, fields in reply["columns"].items() if name not in columns}
+    needs = implied | {name: _kind(fields) for name, fields in reply["columns"].items() if name not in columns}
     if mistakes:
         return ProgramReport(tuple(dict.fromkeys(mistakes)), needs)
     program = Program(text, {**(schema or {}), **needs}, limits)
@@ -92,6 +94,11 @@ def check_program(text: str, schema: Schema | None = None, limits: Limits = DEFA
     return ProgramReport((), needs, networks, program)
 
 
+def _needed(kind: Kind) -> dict[str, Any]:
+    values = {"values": list(kind.values)} if isinstance(kind, Category) else {}
+    return {"kind": kind_name(kind), **values}
+
+
 def _values(values: Sequence[str] | None) -> list[str] | None:
     return None if values is None else list(values)
 
@@ -100,6 +107,8 @@ def _kind(fields: dict[str, Any]) -> Kind:
     match fields:
         case {"kind": "category", "values": values}:
             return Category(tuple(values))
+        case {"kind": "number", "date": True}:
+            return Date()
         case {"kind": "number"}:
             return Number()
         case {"kind": "tensor"}:

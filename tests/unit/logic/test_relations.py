@@ -227,6 +227,31 @@ def test_right_counts_are_no_mistake(goal: str) -> None:
     assert check_program(f"r(K) :- {goal}, more_than(K, [smoker, old]).", schema).mistakes == ()
 
 
+def test_without_a_table_dates_texts_and_series_are_needed_too() -> None:
+    text = """
+        alarm :- contains(note, 'chest pain, 100%'), mean(pulse) > 90.  % mean(nothing)
+        weekend :- weekday(seen, saturday).
+        spring :- ordered >= 2024-03-01, ordered < '2024-06-01 12:00'.
+        slow :- days(ordered, 'Shipped at') > 3, price - 1 > 2.
+    """
+    report = check_program(text)
+    assert not report.mistakes
+    kinds = {name: fields["kind"] for name, fields in report.to_json()["needs"].items()}
+    dates = dict.fromkeys(("seen", "ordered", "Shipped at"), "date")
+    assert kinds == {"note": "text", "pulse": "series", **dates, "price": "number"}
+    (mistake,) = check_program("a :- b.\nlate :- ordered > 2024-02-30.").mistakes
+    assert str(mistake) == "line 2, column 1: '2024-02-30' is no date of the calendar; correct it."
+    (mistake,) = check_program("a :- age > 3,\n  Weight > 80.").mistakes
+    assert (mistake.line, mistake.column) == (2, 10)
+    assert "compares Weight, a variable that nothing binds" in mistake.message
+
+
+def test_a_head_of_several_atoms_is_named_with_its_place() -> None:
+    (mistake,) = check_program("a :- smoker.\n  b,  c :- smoker.\n").mistakes
+    assert (mistake.line, mistake.column) == (2, 3)
+    assert "The head of a rule is one atom; write a rule for each." in mistake.message
+
+
 def test_a_head_that_begins_with_a_capital_letter_is_named_with_its_place() -> None:
     text = "a :- smoker.\n  Old :- age > 60.\n"
     (mistake,) = check_program(text, {"smoker": Boolean(), "age": Number()}).mistakes

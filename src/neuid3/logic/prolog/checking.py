@@ -11,7 +11,7 @@ from problog.logic import Constant, Term, Var
 from problog.program import PrologString
 
 from neuid3.errors import NeuID3Error, RuleError
-from neuid3.logic.prolog.checks import atoms_in, goal_problem, unbound_problem, value_problem
+from neuid3.logic.prolog.checks import CONSTANTS, atoms_in, goal_problem, unbound_problem, value_problem
 from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, DIRECTIVE, OPEN_BUILTINS
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.library import COUNTING
@@ -19,13 +19,13 @@ from neuid3.logic.prolog.reader import (
     Columns,
     Statement,
     check_collisions,
+    head_hint,
     read_clause,
     redefined_in,
     syntax_position,
-    variable_hint,
     with_newlines,
 )
-from neuid3.logic.prolog.spelling import spelling_of
+from neuid3.logic.prolog.spelling import is_date, spelling_of
 from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, signature
 
 # What to look at after a message of ProbLog's parser.
@@ -56,11 +56,12 @@ def check(text: str, columns: dict[str, dict[str, Any]], infer: bool) -> dict[st
     except ProbLogError as error:
         line, column = syntax_position(error, text)
         message = str(getattr(error, "base_message", error))
-        hint = variable_hint(error).strip() or _HINTS.get(message, _HINT)
+        hint = head_hint(error).strip() or _HINTS.get(message, _HINT)
         return {"problems": [_problem(line, column, f"{message}. {hint}")], "columns": columns}
     statements, problems = _read(parser, clauses, columns)
     if infer:
-        columns = {**columns, **_inferred(statements, columns)}
+        columns = {**columns, **_inferred(_read(parser, clauses, {})[0], columns)}
+        statements, problems = _read(parser, clauses, columns)  # dates are numbers of days where a column holds dates
     problems.extend(_goal_problems(text, statements, columns, parser))
     problems.sort(key=lambda problem: (problem["line"], problem["column"]))
     return {"problems": problems, "columns": columns}
@@ -166,12 +167,13 @@ def _inferred(statements: list[Statement], columns: dict[str, dict[str, Any]]) -
         for goal in calls(statement.body, COUNTING - defined):
             name, predicate = name_of(goal), signature(goal)
             if name in COMPARISONS or predicate == "is/2":
-                for atom in (atom for side in goal.args for atom in atoms_in(side)):
-                    if (
-                        name_of(atom) not in ("pi", "e", "inf", "nan", "epsilon")
-                        and f"{name_of(atom)}/1" not in defined
-                    ):
-                        found.setdefault(name_of(atom), {"kind": "number"})
+                atoms = [atom for side in goal.args for atom in atoms_in(side) if not is_date(atom)]
+                names = [n for n in map(name_of, atoms) if n not in CONSTANTS and f"{n}/1" not in defined]
+                # One column that is compared with a date holds dates; of several, a difference may be days.
+                has_date = len(names) == 1 and any(is_date(part) for side in goal.args for part in _parts(side))
+                for number in names:
+                    found.setdefault(number, {"kind": "number"})
+                    found[number] |= {"date": True, "called": "date"} if has_date else {}
             elif predicate in neural:
                 inputs = {str(term) for term in neural[predicate].neural.inputs}  # type: ignore[union-attr]
                 for argument, given in zip(neural[predicate].heads[0].args, goal.args, strict=True):

@@ -27,6 +27,9 @@ from neuid3.logic.prolog.terms import (
 )
 from neuid3.logic.quoting import atom_text
 
+# Names that stand for numbers in arithmetic.
+CONSTANTS = frozenset({"pi", "e", "inf", "nan", "epsilon"})
+
 _COMPARISON_SIGNATURES = frozenset(f"{name}/2" for name in COMPARISONS)
 
 
@@ -209,7 +212,7 @@ def _comparison_problem(goal: PrologTerm, parsed: ParsedProgram) -> str | None:
                 return (
                     f"{verb} '{name}', which a rule defines; call it first, as in '{name}({variable}), {variable} > 1'."
                 )
-            if name not in columns and name not in ("pi", "e", "inf", "nan", "epsilon"):
+            if name not in columns and name not in CONSTANTS:
                 if _has_date(goal, columns):
                     return f"{verb} '{name}', which is neither a column nor a date; write dates as 2024-03-01."
                 return f"{verb} '{name}', which is no number column.{did_you_mean(name, numbers_of(columns))}"

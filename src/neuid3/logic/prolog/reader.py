@@ -166,20 +166,22 @@ def parse(text: str) -> list[PrologTerm]:
         line, column = syntax_position(error, text)
         position = f"line {line}, column {column}: " if line else ""
         raise SyntaxErrorInProgram(
-            f"Syntax error in the background knowledge, {position}{error.base_message}.{variable_hint(error)}"
+            f"Syntax error in the background knowledge, {position}{error.base_message}.{head_hint(error)}"
         ) from None
 
 
-# What ProbLog says of a clause whose head is a variable, of which it gives no position.
-_VARIABLE_HEAD = re.compile(r"Unexpected clause head '([A-Z_]\w*)'")
+# What ProbLog says of a clause whose head is no atom, of which it gives no position.
+_WRONG_HEAD = re.compile(r"Unexpected clause head '(.*)'", re.DOTALL)
 
 
-def variable_hint(error: ProbLogError) -> str:
-    """A sentence about a head that is a variable because it begins with a capital letter; empty for other errors."""
-    match = _VARIABLE_HEAD.search(str(getattr(error, "base_message", error)))
-    return (
-        "" if match is None else f" A name that begins with a capital letter is a variable; write '{match[1].lower()}'."
-    )
+def head_hint(error: ProbLogError) -> str:
+    """A sentence about a head that is a variable because it begins with a capital letter, or no atom; empty for other errors."""
+    match = _WRONG_HEAD.search(str(getattr(error, "base_message", error)))
+    if match is None:
+        return ""
+    if re.fullmatch(r"[A-Z_]\w*", match[1]):
+        return f" A name that begins with a capital letter is a variable; write '{match[1].lower()}'."
+    return " The head of a rule is one atom; write a rule for each."
 
 
 def syntax_position(error: ProbLogError, text: str = "") -> tuple[int, int]:
@@ -187,11 +189,12 @@ def syntax_position(error: ProbLogError, text: str = "") -> tuple[int, int]:
 
     ProbLog's columns count from 0 on line 1 and from 1 on the other lines.
     """
-    head = _VARIABLE_HEAD.search(str(getattr(error, "base_message", error)))
+    head = _WRONG_HEAD.search(str(getattr(error, "base_message", error)))
     if head is not None:
-        place = re.search(rf"^[ \t]*{head[1]}\b(?=\s*(:-|\.))", text, flags=re.MULTILINE)
+        letters = r"\s*".join(map(re.escape, "".join(head[1].split())))
+        place = re.search(rf"(?:^|(?<=\.))\s*({letters})(?=\s*(:-|\.))", text, flags=re.MULTILINE)
         if place is not None:
-            start = place.end() - len(head[1])
+            start = place.start(1)
             return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
     if isinstance(error.location, tuple) and len(error.location) == 3:
         _, line, column = error.location

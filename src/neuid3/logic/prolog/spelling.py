@@ -110,6 +110,16 @@ def _days(term: PrologTerm) -> float | None:
         raise ValueError(f"'{year}-{month:02}-{day:02}' is no date of the calendar") from None
 
 
+def is_date(term: PrologTerm) -> bool:
+    """Whether a term reads as a date: `2024-03-01`, or `'2024-03-01 14:30'`."""
+    try:
+        return isinstance(_quoted_date(term), Constant) or (
+            isinstance(term, Term) and name_of(term) == "-" and _days(term) is not None
+        )
+    except ValueError:
+        return True
+
+
 def _quoted_date(term: PrologTerm) -> PrologTerm:
     """The days of a date in quotes, `'2024-03-01 14:30'`; any other term unchanged."""
     if isinstance(term, Term) and not isinstance(term, (Var, Constant)) and term.arity == 0:
