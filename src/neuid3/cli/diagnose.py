@@ -63,7 +63,7 @@ def diagnose(
     from neuid3.estimators.tree_estimator import TreeEstimator
 
     tree, text_table = open_inputs(model, table, limits, (parts, part_relations))
-    target = target or _only_target(tree, text_table)
+    target = target or _only_target(tree, text_table, groups)
     text_table, targets = _with_targets(tree, text_table, target, table)
     estimator = load(model, limits=limits)
     if not isinstance(estimator, TreeEstimator):
@@ -76,14 +76,19 @@ def diagnose(
     write_output([f"{text}\n"], out, model, table)
 
 
-def _only_target(tree: NeurosymbolicTree, table: TextTable) -> str:
-    """The only column that can hold the targets: it is no column of the model, and has the classes of the tree."""
+def _only_target(tree: NeurosymbolicTree, table: TextTable, groups: str | None) -> str:
+    """The only column that can hold the targets: no column of the model, of keys or groups, with its classes or numbers."""
+    from neuid3.data.reading.cells import as_numbers
     from neuid3.data.reading.part_files import key_columns
+    from neuid3.data.reading.sheet import MISSING
 
-    names = {str(label) for label in tree.classes}
-    keys = key_columns(table)
-    others = [name for name, cells in table.columns.items() if name not in (*tree.schema, *keys) and cells is not None]
-    possible = [name for name in others if tree.predicts_numbers or set(table.columns[name] or ()) <= {*names, ""}]
+    names, known = {str(label) for label in tree.classes}, {*tree.schema, *key_columns(table), groups}
+    others = {name: set(cells or ()) - MISSING for name, cells in table.columns.items() if name not in known}
+    possible = [
+        name
+        for name, cells in others.items()
+        if cells and (as_numbers(cells, table.commas) is not None if tree.predicts_numbers else cells <= names)
+    ]
     if len(possible) != 1:
         found = f"can be {' or '.join(map(repr, possible))}" if possible else "is no column of the table"
         raise DataError(f"The target of the model {found}; name it with --target.")

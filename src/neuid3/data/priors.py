@@ -197,7 +197,7 @@ class Priors:
         if name not in self.columns:
             raise MissingPriorError(
                 f"Column {name!r} has a missing entry and no prior; pass priors=Priors(columns={{{name!r}: …}}) "
-                "or learn it from training examples."
+                "or learn it from training examples that have an entry; of a column that is empty rules cannot say anything."
             )
         return self.columns[name]
 

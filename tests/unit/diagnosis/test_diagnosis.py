@@ -187,7 +187,9 @@ def test_the_command_names_lines_and_finds_the_target(model: tuple[Path, Path]) 
     ended = CliRunner().invoke(main, ["diagnose", *map(str, model), "--groups", "deck"])
     assert ended.exit_code == 0, ended.output
     assert "line 2 and line 202" in ended.output or "line 202 and line 2" in ended.output
-    as_json = CliRunner().invoke(main, ["diagnose", *map(str, model), "--target", "result", "--json"])
+    frame = pd.read_csv(model[1]).assign(empty=None, remark="a remark")
+    frame.to_csv(model[1], index=False)
+    as_json = CliRunner().invoke(main, ["diagnose", *map(str, model), "--groups", "deck", "--json"])
     assert json.loads(as_json.output)["causes"][0]["cause"] == "contradicting_labels"
 
 
