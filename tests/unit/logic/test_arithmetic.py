@@ -18,7 +18,7 @@ from neuid3 import AtomTest, Branch, Examples, Leaf, NeurosymbolicTree, Priors, 
 from neuid3.data.columns import Boolean, Category, Date, Number, Series, Tensor, Text
 from neuid3.data.priors import QUANTILES, quantiles
 from neuid3.errors import DataError, MissingPriorError, NodeTestError, RuleError
-from neuid3.logic.formula import Compare, CompareExpression
+from neuid3.logic.formula import Compare, CompareExpression, columns_of
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits, send_request
 
@@ -370,6 +370,14 @@ def test_what_cannot_be_calculated_is_refused_with_its_line(rule: str, words: st
 )
 def test_variables_that_something_binds_are_compared(rule: str) -> None:
     Program(rule, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "rule", ["t :- contains(report, 'fever').", "t :- contains('report', fever).", "t :- mean('pulse') > 3."]
+)
+def test_derived_columns_may_have_needless_quotes(rule: str) -> None:
+    program = Program(rule, {"report": Text(), "pulse": Series((1, 9))})
+    assert columns_of(program.formula("t")) <= {"contains(report, 'fever')", "mean(pulse)"}
 
 
 def test_a_number_that_is_too_large_is_refused_with_its_entries() -> None:

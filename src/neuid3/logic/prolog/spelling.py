@@ -62,6 +62,7 @@ class Spelling:
 
     def _column(self, term: PrologTerm) -> PrologTerm | None:
         """The atom of a derived column, with its value where the column is a category; None where the term is none."""
+        term = normalised(term, itertools.count())  # contains(note, 'fever') is contains(note, fever)
         name = self.derived.get(canonical(term))
         if name is not None:
             return Term(atom_text(name), location=term.location)
