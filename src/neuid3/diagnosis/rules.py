@@ -1,4 +1,4 @@
-"""Rules that are true of every row, or of none."""
+"""Rules that are true of every row, or of none, or as probable in one row as in another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CERTAIN = 1e-9
 
 
 def rules_without_effect(case: Case) -> list[Finding]:
-    """One finding for each rule whose instances are all true of every row, or of none.
+    """One finding for each rule whose instances are all true of every row, or of none, or equally probable in all rows.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def rules_without_effect(case: Case) -> list[Finding]:
     Findings in the order of the rules.
     """
     program = case.problem.program
-    findings = [_finding(head, value, reason) for head, value, reason in constant_rules(program)]
+    findings = [_finding(head, float(value), reason) for head, value, reason in constant_rules(program)]
     expanded = set(case.problem.candidates.expanded)
     tests = [test for test in case.symbolic_tests if test.goal in expanded or test.goal not in program.schema]
     tests = [test for test in tests if test.atoms]
@@ -39,29 +39,33 @@ def rules_without_effect(case: Case) -> list[Finding]:
     for test in tests:
         by_rule.setdefault(test.goal.split("(")[0], []).append(test)
     for instances in by_rule.values():
-        value = _constant(instances, shares)
-        if value is not None:
+        probability = _constant(instances, shares)
+        if probability is not None:
             columns = sorted({name for test in instances for name in test.columns(program)} & set(case.examples.names))
             evidence = f"in all {len(case.examples):,} rows"
-            findings.append(_finding(instances[0].goal, value, "", evidence, columns))
+            findings.append(_finding(instances[0].goal, probability, "", evidence, columns))
     return findings
 
 
-def _constant(tests: Sequence[NodeTest], shares: Mapping[NodeTest, np.ndarray]) -> bool | None:
-    """The response that all tests have in every row; None where they have both."""
-    if all(bool((shares[test] >= 1 - CERTAIN).all()) for test in tests):
-        return True
-    return False if all(bool((shares[test] <= CERTAIN).all()) for test in tests) else None
+def _constant(tests: Sequence[NodeTest], shares: Mapping[NodeTest, np.ndarray]) -> float | None:
+    """The probability that all tests have in every row; None where it differs."""
+    first = float(shares[tests[0]][0])
+    return first if all(bool((np.abs(shares[test] - first) <= CERTAIN).all()) for test in tests) else None
 
 
 def _finding(
-    rule: str, value: bool, reason: str, where: str = "whatever the row", columns: Sequence[str] = ()
+    rule: str, probability: float, reason: str, where: str = "whatever the row", columns: Sequence[str] = ()
 ) -> Finding:
-    state = "true" if value else "false"
-    mention = f" It reads {', '.join(columns)}: compare its constants with these columns." if columns else ""
+    value = None if CERTAIN < probability < 1 - CERTAIN else probability > 0.5
+    if value is None:  # undefined, as a quotient by 0; missing; or a fact of the program with a probability
+        state, wanted = f"unknown, with the probability {probability:.2f},", "known"
+        mention = f" It reads {', '.join(columns)}: see whether it has a value for them." if columns else ""
+    else:
+        state, wanted = ("true", "false") if value else ("false", "true")
+        mention = f" It reads {', '.join(columns)}: compare its constants with these columns." if columns else ""
     return Finding(
         "constant_rule",
         f"The rule '{rule}' is {state} {where}, so that it divides nothing.{f' {reason}' if reason else ''}",
-        f"Change the rule so that it is {'false' if value else 'true'} of some rows.{mention}",
+        f"Change the rule so that it is {wanted} of some rows.{mention}",
         {"rule": rule, "value": value, "columns": list(columns)},
     )

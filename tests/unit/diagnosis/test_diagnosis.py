@@ -118,6 +118,14 @@ def test_a_rule_that_never_changes_is_named(constant: str, value: bool) -> None:
     assert found.causes[0].evidence == {"rule": "high", "value": value, "columns": ["a"]}
 
 
+def test_a_rule_whose_result_is_undefined_in_every_row_is_named() -> None:
+    X = columns()
+    found = diagnosed(X, X["a"] > 0, background="high :- a / (a - a) > 1.", tests=["high"])
+    assert found.cause == "constant_rule"
+    assert "is unknown, with the probability" in found.causes[0].text
+    assert found.causes[0].evidence == {"rule": "high", "value": None, "columns": ["a"]}
+
+
 def test_a_rule_without_effect_is_a_note_where_other_tests_learn() -> None:
     X = columns()
     found = diagnosed(X, X["a"] > 0, background="high :- a > 99.")
