@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from neuid3.data.columns import Column, Tensor, Text
 from neuid3.data.examples import Examples
@@ -41,11 +42,16 @@ class FrozenEncoder:
 
     Raises
     ------
-    EncoderError : where a weight is no finite number.
+    EncoderError : where a weight is no finite number, or has no shape yet.
     """
 
     def __init__(self, name: str, module: nn.Module, folder: Path | str | None = None) -> None:
         self.name = name
+        lazy = [key for key, weights in module.named_parameters() if is_lazy(weights)]
+        if lazy:
+            raise EncoderError(
+                f"The encoder {name} has {lazy[0]} without a shape yet; call it on a picture before the fit."
+            )
         self.module = copy.deepcopy(module).cpu().eval().requires_grad_(False)
         self.key = _digest_of_module(self.module, name)
         self._cache = None if folder is None else VectorCache(folder, self.key)

@@ -132,6 +132,7 @@ class Flat(nn.Module):
         (Counting(3), {"photo": pictures(shape=(4, 8, 8))}, "another size or number of channels"),
         (Counting(3), {"age": [1.5, 2.5]}, "no column of pictures"),
         (_nan(Counting(3)), {"photo": pictures()}, "layer.weight with NaN"),
+        (nn.LazyLinear(3), {"photo": pictures()}, "weight without a shape yet; call it on a picture"),
         (Flat(), {"photo": pictures()}, "must return a vector for each picture"),
     ],
 )
