@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from neuid3.data.columns import Category, Schema
+from neuid3.data.columns import Category, Date, Number, Schema
 from neuid3.errors import ParameterError, RuleError, did_you_mean
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import atom_text, plain_name
@@ -223,6 +223,12 @@ def _fact_rules(key: str, reader: _Reader, relations: Sequence[Relation]) -> lis
 def _category_rules(key: str, name: str, relations: Sequence[str], program: Program) -> list[str]:
     """The rules of relations between a category and every other category with some of its values."""
     kind = program.schema.get(name)
+    if isinstance(kind, Number) and not isinstance(kind, Date):
+        raise ParameterError(
+            f"relations[{key!r}] names a number column; declare it and those that it is related to as categories "
+            f"(kinds={{{name!r}: 'category'}}, or --type {name}=category), or compare the numbers in rules, as in "
+            f"{atom_text(name)} > other."
+        )
     if not isinstance(kind, Category):
         categories = [column for column, other in program.schema.items() if isinstance(other, Category)]
         predicates = {declaration.predicate for declaration in program.declarations.values()}

@@ -112,6 +112,7 @@ def test_whole_numbers_among_categories_have_an_order() -> None:
         ({"rank[1..5]": ["order"]}, RuleError, "leave out its values"),
         ({"suit": ["order"]}, ParameterError, "needs whole numbers"),
         ({"suit": ["equal"]}, ParameterError, "no other category has values of suit"),
+        ({"points": ["order"]}, ParameterError, "names a number column; declare it and those that it is related to as"),
         ({"face": ["order"]}, ParameterError, "only true or false; relate it by 'equal'"),
         ({"no key!": ["order"]}, ParameterError, "write a predicate or a column"),
         ({"size[1]": ["order"]}, ParameterError, "two or more different values"),
@@ -121,7 +122,7 @@ def test_whole_numbers_among_categories_have_an_order() -> None:
 def test_what_cannot_be_related_is_refused(relations: dict[str, list[str]], error: type[Exception], words: str) -> None:
     background = """nn(rank_net, [X], R, [1, 2]) :: rank(X, R). nn(face_net, [X]) :: face(X).
         rank_higher(A, B) :- rank(A, X), rank(B, Y), X > Y."""
-    program = Program(background, {**IMAGES, "suit": Category(("hearts", "spades"))})
+    program = Program(background, {**IMAGES, "suit": Category(("hearts", "spades")), "points": Number()})
     with pytest.raises(error) as caught:
         relation_rules(relations, program)
     assert words in str(caught.value)
