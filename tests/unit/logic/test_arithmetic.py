@@ -222,6 +222,16 @@ def test_a_column_with_many_values_stands_for_its_quantiles_in_all_tests_alike()
     np.testing.assert_allclose(model.leaf_probabilities(table)[0], leaves, atol=1e-12)
 
 
+def test_a_rule_may_define_a_number_that_is_a_column() -> None:
+    table = {"a": [1.0, 3.0, 2.0, np.nan], "b": [0.0, 1.0, np.nan, 5.0]}
+    rules = "size(S) :- b < 3, S is a. size(S) :- b >= 3, S is b. big :- size(S), S >= 2."
+    X = Examples(table, kinds=dict.fromkeys(table, "number"))
+    tree = Tree(Branch("size > 1.5", Branch("big", Leaf(1.0), Leaf(0.5)), Leaf(0.0)))
+    model = NeurosymbolicTree(tree, X.schema, background=rules).learn_priors(X)
+    assert model.predict_proba(X)[:2, 1].tolist() == [0.0, 1.0]
+    assert model.verify(X, rows=4) < 1e-9
+
+
 def test_a_table_without_missing_entries_gets_a_variable_for_each_expression() -> None:
     X = Examples(clinic())
     rules = "bmi(B) :- B is weight / height ** 2. tall :- height > 1.8."

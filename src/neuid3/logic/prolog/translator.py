@@ -78,7 +78,8 @@ class _Translator:
         self.constants = {name: _parse(text) for name, text in request["constants"].items()}
         self.numbers = {name for name, column in grounder.parsed.columns.items() if column["kind"] == "number"}
         self.neural = request["neural"]
-        self.compares, self.calculates = request["compares"], request["calculates"]
+        self.compares = request["compares"]
+        self.calculates = request["calculates"] or self._calculates_columns()
         self.tests = [
             (
                 grounder.read_test(test["goal"], compound=True),
@@ -106,6 +107,11 @@ class _Translator:
                         behind[signature(head)] |= networks
                         changed = True
         return {predicate: frozenset(networks) for predicate, networks in behind.items()}
+
+    def _calculates_columns(self) -> bool:
+        """Whether a rule has a column on the right of `is`, which may be nothing but the column: `size(S) :- S is height`."""
+        goals = (goal for statement in self.statements for goal in calls(statement.body, self.counting))
+        return any(signature(goal) == "is/2" and self._has_column(goal.args[1]) for goal in goals)
 
     def _numbers_are_passed(self) -> bool:
         """Whether a number column is an argument somewhere, so that a comparison of variables may concern it."""
