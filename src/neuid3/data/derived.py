@@ -172,6 +172,29 @@ def parse_derived(name: str, schema: Schema) -> Derived | None:
     return _derived(match[1], arguments[0], schema)
 
 
+def derived_sources(name: str) -> tuple[str, ...] | None:
+    """The columns that a derived column of this name is computed from; None where the name is that of no derived column.
+
+    >>> derived_sources("days(ordered, 'Shipped at')"), derived_sources("age")
+    (('ordered', 'Shipped at'), None)
+    """
+    match = _CALL.match(name)
+    read = None if match is None else _arguments(name, match.end())
+    if match is None or read is None or read[1] != len(name):
+        return None
+    return tuple(map(atom_name, read[0][: FUNCTIONS[match[1]].columns]))
+
+
+def source_kind(name: str, kind: Kind) -> Kind:
+    """The kind that a derived column of this name is computed from: this one, or a date or text that it may be read as.
+
+    >>> source_kind("words(note)", Category(("a", "b"))), source_kind("mean(s)", Series((1, 9)))
+    (Text(shape=(1024,)), Series(shape=(1, 9)))
+    """
+    source = FUNCTIONS[name.partition("(")[0].strip()].source
+    return kind if isinstance(kind, source) or source not in (Date, Text) else Date() if source is Date else Text()
+
+
 def column_text(name: str) -> str:
     """The name of a column as tests print it: a derived column as its expression, any other as an atom.
 

@@ -20,12 +20,13 @@ from neuid3.data.columns import (
     Schema,
     Tensor,
     Value,
+    all_missing,
     convert,
     kind_name,
     read_column,
     refuse_paths,
 )
-from neuid3.data.derived import Derived, derived_hint, parse_derived, source_columns
+from neuid3.data.derived import Derived, derived_hint, derived_sources, parse_derived, source_columns, source_kind
 from neuid3.data.parts import GroupedRows, Parts, Relation, as_kind_columns
 from neuid3.data.stores import concatenate, torch_to_numpy
 from neuid3.errors import DataError, RowError, did_you_mean
@@ -128,7 +129,7 @@ class Examples:
         """
         selected = dict(schema) if only is None else {name: schema[name] for name in only}
         if isinstance(data, Examples):
-            return data.conform(selected)
+            return data._conform(selected, schema)
         if not selected:
             raise DataError("The schema has no column; give one that has.")
         raw = named_columns(data, None if has_names(data) else list(schema))
@@ -138,7 +139,7 @@ class Examples:
         kinds = {name: kind for name, kind in schema.items() if type(kind) in declared}
         columns = {name: read_column(name, raw[name], kinds.get(name), schema.get(name)) for name in (*needed, *given)}
         length = _common_length(columns) if columns else 0
-        return cls._of(columns, length).conform(selected)
+        return cls._of(columns, length)._conform(selected, schema)
 
     @property
     def schema(self) -> dict[str, Kind]:
@@ -277,10 +278,15 @@ class Examples:
         DataError
             Where a column is missing or cannot be converted.
         """
+        return self._conform(schema, schema)
+
+    def _conform(self, selected: Schema, schema: Schema) -> Examples:
+        """The columns in `selected`, as `conform` converts them; what they are computed from is read as in `schema`."""
         unseen: dict[str, list[Value]] = {}
         columns = {}
-        for name, kind in schema.items():
-            if name not in self._columns and isinstance(kind, (Parts, Relation)):
+        for name, kind in selected.items():
+            column = self._columns.get(name)
+            if column is None and isinstance(kind, (Parts, Relation)):
                 how = (
                     f"parts={{{name!r}: (table, 'owner')}}"
                     if isinstance(kind, Parts)
@@ -289,13 +295,30 @@ class Examples:
                 raise DataError(
                     f"The table of the {kind_name(kind)} {name!r} is needed and missing; give Examples(…, {how})."
                 )
-            if name not in self._columns and parse_derived(name, self.schema) is None:
-                raise DataError(f"Column {name!r} is needed and missing.{derived_hint(name, self.schema)}")
-            columns[name] = convert(name, self.column(name), kind, unseen)
+            if column is None:
+                column = self._derived(name, kind, schema, unseen)
+            columns[name] = convert(name, column, kind, unseen)
         if unseen:
             listed = "; ".join(f"{name}: {', '.join(map(str, values[:5]))}" for name, values in unseen.items())
             warnings.warn(f"Values not seen in training are read as '{OTHER}' ({listed}).", UserWarning, stacklevel=2)
         return Examples._of(columns, self._length)
+
+    def _derived(self, name: str, kind: Kind, schema: Schema, unseen: dict[str, list[Value]]) -> Column:
+        """A derived column of this kind. A table of few rows may not tell the kinds of its columns, so `schema` does."""
+        sources = derived_sources(name)
+        if sources is None or any(source not in self._columns for source in sources):
+            raise DataError(f"Column {name!r} is needed and missing.{derived_hint(name, self.schema)}")
+        columns = {source: self._columns[source] for source in sources}
+        if any(column.missing is not None and bool(column.missing.all()) for column in columns.values()):
+            return all_missing(kind, self._length)
+        columns = {
+            source: convert(source, column, schema.get(source, source_kind(name, column.kind)), unseen)
+            for source, column in columns.items()
+        }
+        derived = parse_derived(name, {source: column.kind for source, column in columns.items()})
+        if derived is None:
+            raise DataError(f"Column {name!r} is needed and missing.{derived_hint(name, self.schema)}")
+        return derived.compute(columns)
 
     def with_vectors(self, vectors: Mapping[str, Array]) -> Examples:
         """The examples with vectors that an encoder has made of the entries of some tensor columns.

@@ -191,6 +191,30 @@ def test_series_in_the_cells_of_a_frame_are_read_as_in_a_file(tmp_path: Path, mo
         Examples({"s": [[1.0] * 5, [1e300] * 5]})
 
 
+@pytest.mark.parametrize("entry", [None, float("nan")])
+def test_derived_columns_of_a_row_are_computed_whatever_its_table_tells_of_kinds(entry: Any) -> None:
+    first = {
+        "note": [f"chest pain on day {i}" for i in range(40)],
+        "day": [f"{i % 28 + 1}/3/2024" for i in range(40)],
+        "pulse": [[1.0, 2.0, 3.0, 4.0, float(i)] for i in range(40)],
+    }
+    examples = Examples(first, kinds={"note": "text"})
+    names = ["contains(note, 'chest pain')", "month(day)", "weekday(day)", "days(day, day)", "mean(pulse)"]
+    schema = {**examples.schema, **examples.select(names).schema}
+    for rows in (1, 2):
+        frame = {name: [entry] * rows for name in first}
+        for later in (frame, Examples(frame)):
+            read = Examples.read(later, schema, names)
+            assert read.schema == {name: schema[name] for name in names}
+            assert all(column.missing is not None and column.missing.all() for _, column in read.items())
+    row = {"note": ["Chest pain, again and again"], "day": ["2/3/2024"], "pulse": [[1.0, 2.0, 3.0, 4.0, 5.0]]}
+    for later in (row, Examples(row)):
+        values = [column.values.tolist() for _, column in Examples.read(later, schema, names).items()]
+        assert values == [[True], [3.0], [5], [0.0], [3.0]]
+    with pytest.raises(DataError, match="It is computed from 'note'"):
+        Examples.read({"day": ["2/3/2024"]}, schema, names[:1])
+
+
 def test_a_later_table_may_lack_every_series(tmp_path: Path) -> None:
     schema = Examples({"s": [[1.0, 2.0, 3.0, 4.0, 5.0]]}).schema
     (tmp_path / "t.csv").write_text("s,x\n,1\n")
