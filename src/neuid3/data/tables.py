@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from neuid3.data.columns import (
     is_missing,
     looks_like_quantity,
 )
+from neuid3.data.dates import parse_dates
 from neuid3.data.examples import Examples
 from neuid3.data.parts import GroupedRows, structure_of
 from neuid3.data.texts import are_notes
@@ -154,6 +156,8 @@ def read_free_text(examples: Examples, mentioned: str) -> Examples:
             first = f"such as {column.kind.values[0]!r:.40}, and is left out"
             if _are_numbers(column.kind.values):
                 reason = f"holds numbers that are written as text, {first}; convert it to numbers, or declare it"
+            elif len(odd := _no_dates(column.kind.values)) == 1:
+                reason = f"holds dates, except for {odd[0]!r:.40}, and is left out; correct that entry, or declare it"
             else:
                 reason = f"is text that differs from row to row, {first}; declare it"
             warnings.warn(
@@ -170,6 +174,12 @@ def read_free_text(examples: Examples, mentioned: str) -> Examples:
             f"with Examples(X, kinds={{{examples.names[0]!r}: 'category'}}) to keep it."
         )
     return examples if len(selected) == examples.shape[1] else examples.select(selected)
+
+
+def _no_dates(values: Iterable[Value]) -> list[str]:
+    """The first two of these that are no dates, whichever of their numbers is the day."""
+    texts = (str(value) for value in values)
+    return list(islice((text for text in texts if all(parse_dates([text], d) is None for d in (True, False))), 2))
 
 
 def _are_numbers(values: Iterable[Value]) -> bool:

@@ -9,6 +9,7 @@ import os
 import struct
 import sys
 import zlib
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,11 @@ def test_text_that_differs_from_row_to_row_is_left_out_and_reported(tmp_path: Pa
     assert name.details == "text that differs from row to row, such as 'person 0'"
     assert weight.details.endswith("; no numbers because of 'x'")
     assert read_table(tmp_path / "table.csv", {"name": "category"}).examples.names == ("name", "age")
+    rows = [f'{date(2024, 1, 1) + timedelta(days=i)},"[1, 2, 3, 4, {i}]",{i}' for i in range(60)]
+    rows[7] = '31/31/2024,"[1, 2",7'
+    day, beats, _ = read_table(table(tmp_path, "day,beats,age\n" + "\n".join(rows))).columns
+    assert day.details.endswith("; no dates because of '31/31/2024'")
+    assert beats.details.endswith("; no series because of '[1, 2'")
 
 
 def test_missing_entries_are_counted_for_inferred_and_declared_kinds(tmp_path: Path) -> None:

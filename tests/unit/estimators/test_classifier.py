@@ -562,6 +562,9 @@ def test_names_of_rows_are_left_out_with_a_warning_unless_it_is_declared_or_name
         UserWarning, match=r"'note' holds numbers that are written as text, such as '0\.5'.*convert it to"
     ):
         NeuID3Classifier().fit(X.assign(note=[f"{i}.5" for i in range(60)]), y)
+    days = [str(day.date()) for day in pd.date_range("2024-01-01", periods=60)]
+    with pytest.warns(UserWarning, match=r"'note' holds dates, except for 'soon', and is left out; correct that entry"):
+        NeuID3Classifier().fit(X.assign(note=[*days[:-1], "soon"]), y)
     with pytest.raises(DataError, match="no column to learn from: 'note'"), pytest.warns(UserWarning, match="left out"):
         NeuID3Classifier().fit(X[["note"]], y)
 

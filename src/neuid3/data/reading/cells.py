@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NoReturn
 
 import numpy as np
@@ -99,12 +100,17 @@ def summarize_values(values: Collection[str]) -> str:
 
 
 def _single_exception(counts: Counter[str], table: TextTable) -> str:
-    """The one value that prevents a column from being numeric or an image column; empty where there are more."""
+    """The one value that prevents a column from being one of numbers, images, dates or series; empty where there are more."""
     if len(counts) < 3:
         return ""
-    no_numbers = [value for value in counts if as_numbers((value,), table.commas) is None]
-    no_images = [value for value in counts if not value.lower().endswith(IMAGE_SUFFIXES)]
-    for exceptions, kind in ((no_numbers, "numbers"), (no_images, "images")):
+    is_of_kind: dict[str, Callable[[str], bool]] = {
+        "numbers": lambda value: as_numbers((value,), table.commas) is not None,
+        "images": lambda value: value.lower().endswith(IMAGE_SUFFIXES),
+        "dates": lambda value: any(parse_dates([value], day_first) is not None for day_first in (True, False)),
+        "series": lambda value: parse_series(value) is not None,
+    }
+    for kind, is_of in is_of_kind.items():
+        exceptions = list(islice((value for value in counts if not is_of(value)), 2))
         if len(exceptions) == 1:
             return f"; no {kind} because of {exceptions[0]!r:.40}"
     return ""
