@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from neuid3.estimators.base import FitInputs
 from neuid3.estimators.fitted import FittedEstimator
 from neuid3.estimators.targets import ClassTargets
 from neuid3.export.onnx import OPSET, export_onnx
+from neuid3.learning.problem import with_grids
 from neuid3.networks.backend import Backend
 from neuid3.tree.trees_model import Trees, TreesModel
 
@@ -35,19 +36,14 @@ class EnsembleEstimator(FittedEstimator):
     _has_scores: ClassVar[bool] = False
 
     def _learn(self, inputs: FitInputs) -> None:
-        goals, families = inputs.problem.goals, inputs.problem.candidates.families
+        goals = inputs.problem.goals
         if goals:
             raise ParameterError(
                 f"modes give the leaves the goal '{goals[0]}', and the leaves of a {self._model_kind.noun} hold no goals; "
                 "use NeuID3Classifier or NeuID3Regressor for leaves that compute."
             )
-        if families:
-            message = (
-                f"The number that a rule defines in '{families[0].name}' is cut by single trees only; this "
-                f"{self._model_kind.noun} does not test it."
-            )
-            warnings.warn(message, UserWarning, stacklevel=4)
-        self.rule_tests_ = list(inputs.problem.candidates.expanded)
+        self.rule_tests_ = list(inputs.problem.candidates.names)
+        inputs = replace(inputs, problem=with_grids(inputs.problem, inputs.examples))
         self._learn_trees(inputs.completed(1))
 
     def _learn_trees(self, inputs: FitInputs) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from neuid3.errors import BankError, NetworkError, NodeTestError, did_you_mean
 from neuid3.io.bank import Bank
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning.candidates import Candidates, make_candidates, neural_facts
-from neuid3.learning.families import grid_tests
+from neuid3.learning.families import Family, grid_tests
 from neuid3.learning.first_order import FirstOrderCandidates, Head, program_heads, signatures_of
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates
 from neuid3.learning.goal_values import is_goal_mode, read_goals
@@ -226,13 +226,28 @@ def varying_candidates(problem: Problem, examples: Examples) -> Problem:
     )
     numbers = tuple(name for name in candidates.numbers if name not in constant)
     one_pass = [family for family in candidates.families if family.direction is not None and not family.is_neural]
-    others = [family for family in candidates.families if family not in one_pass]
+    varying_only = replace(problem, candidates=replace(candidates, tests=varying, numbers=numbers))
+    return with_grids(varying_only, examples, one_pass)
+
+
+def with_grids(problem: Problem, examples: Examples, kept: Collection[Family] = ()) -> Problem:
+    """The problem with tests for a grid of constants in place of families, as for trees that do not find constants at a node.
+
+    Parameters
+    ----------
+    problem : the problem.
+    examples : the training examples, whose quantiles are the constants.
+    kept : the families that stay.
+
+    Returns
+    -------
+    The problem, whose other families are tests.
+    """
+    candidates = problem.candidates
+    others = [family for family in candidates.families if family not in kept]
     grids = [test for family in others for test in grid_tests(family, examples, problem.program)]
-    tests_and_grids = tuple(dict.fromkeys((*varying, *grids)))
-    return replace(
-        problem,
-        candidates=replace(candidates, tests=tests_and_grids, numbers=numbers, families=tuple(one_pass)),
-    )
+    tests = tuple(dict.fromkeys((*candidates.tests, *grids)))
+    return replace(problem, candidates=replace(candidates, tests=tests, families=tuple(kept)))
 
 
 def check_device(name: str) -> None:

@@ -220,11 +220,17 @@ def test_numbers_of_numpy_are_parameters_like_others(
 
 
 @every_estimator
-def test_goals_of_leaves_are_refused_and_calculated_numbers_are_not_passed_over_in_silence(estimator: Any) -> None:
-    X = {"weight": np.linspace(50, 99, 40), "height": np.linspace(1.5, 1.9, 40)}
-    y = X["weight"] if estimator in REGRESSORS else X["weight"] > 70
-    with pytest.warns(UserWarning, match="bmi"):
-        clone(estimator).set_params(background="bmi(B) :- B is weight / height ** 2.").fit(X, y)
+def test_numbers_that_rules_define_and_open_constants_are_tested_at_quantiles(estimator: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = {"weight": rng.normal(80, 15, 200).round(), "height": rng.normal(1.7, 0.1, 200).round(2)}
+    bmi = X["weight"] / X["height"] ** 2
+    X["weight"][:5] = np.nan
+    rules = "bmi(B) :- B is weight / height ** 2. taller(H) :- height > H."
+    trees = clone(estimator).set_params(background=rules, tests=["bmi", "taller(H)"])
+    trees.fit(X, np.where(bmi > 28, 30.0, 20.0) if estimator in REGRESSORS else bmi > 28)
+    assert "bmi > 2" in str(trees.explain(X, row=10))
+    assert trees.rule_tests_ == ["bmi > …", "taller(…)"]
+    assert (load(trees.save(tmp_path / "model")).predict(X) == trees.predict(X)).all()
 
 
 def run(*arguments: str | Path) -> Result:
