@@ -42,8 +42,14 @@ class EnsembleEstimator(FittedEstimator):
                 f"modes give the leaves the goal '{goals[0]}', and the leaves of a {self._model_kind.noun} hold no goals; "
                 "use NeuID3Classifier or NeuID3Regressor for leaves that compute."
             )
-        self.rule_tests_ = list(inputs.problem.candidates.names)
-        inputs = replace(inputs, problem=with_grids(inputs.problem, inputs.examples))
+        # Families of constrained columns are left out, as in single trees.
+        constrained = set() if self.monotonic_cst is None else set(self._constrained(inputs.examples))
+        candidates = inputs.problem.candidates
+        families = tuple(family for family in candidates.families if not constrained & family.columns)
+        candidates = replace(candidates, families=families)
+        self.rule_tests_ = list(candidates.names)
+        problem = with_grids(replace(inputs.problem, candidates=candidates), inputs.examples)
+        inputs = replace(inputs, problem=problem)
         self._learn_trees(inputs.completed(1))
 
     def _learn_trees(self, inputs: FitInputs) -> None:

@@ -233,6 +233,13 @@ def test_numbers_that_rules_define_and_open_constants_are_tested_at_quantiles(es
     assert (load(trees.save(tmp_path / "model")).predict(X) == trees.predict(X)).all()
 
 
+def test_open_constants_of_a_constrained_column_are_not_tried() -> None:
+    X = {"age": np.arange(60.0), "dose": np.arange(60.0) % 7}
+    rules = "far(K) :- age * age > K. strong(K) :- dose > K."
+    trees = NeuID3BoostingClassifier(max_trees=4, monotonic_cst={"age": 1}, background=rules)
+    assert trees.fit(X, X["age"] > 30).rule_tests_ == ["strong(…)"]
+
+
 def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
