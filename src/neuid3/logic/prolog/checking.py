@@ -134,7 +134,7 @@ def _goal_problems(
         parsed, vocabulary = grounder.parsed, grounder.vocabulary
         for statement in parsed.statements:
             for goal in calls(statement.body, parsed.counting):
-                message = value_problem(goal, parsed)
+                message = value_problem(goal, parsed) or unbound_problem(goal, statement, columns)
                 if message:
                     yield _problem(
                         *_place(parser, goal, statement), f"the rule for '{signature(statement.heads[0])}' {message}"

@@ -34,13 +34,13 @@ _COMPARISON_SIGNATURES = frozenset(f"{name}/2" for name in COMPARISONS)
 
 
 def check_calls(parsed: ParsedProgram, vocabulary: Vocabulary) -> None:
-    """Raise a `RuleError` where a goal of a body has no definition or an unbound variable, or a column does not have its value."""
+    """Raise a `RuleError` where a goal of a body has no definition, or a column does not have its value."""
     for statement in parsed.statements:
         if any(OPEN in str(term) for term in (*statement.heads, statement.body) if term is not None):
             raise RuleError(f"Line {statement.line}: the name '{OPEN}' is reserved for neuid3; rename it.")
         if statement.body is not None:
             for goal in calls(statement.body, parsed.counting):
-                problem = goal_problem(goal, parsed, vocabulary) or unbound_problem(goal, statement, parsed.columns)
+                problem = goal_problem(goal, parsed, vocabulary)
                 if problem:
                     raise RuleError(f"Line {statement.line}: the rule for '{signature(statement.heads[0])}' {problem}")
 

@@ -11,7 +11,7 @@ from problog.logic import AnnotatedDisjunction, Clause, Constant, Term, Var, ter
 
 from neuid3.errors import NodeTestError, RuleError, did_you_mean
 from neuid3.logic.prolog.arithmetic import Arithmetic, RawComparison
-from neuid3.logic.prolog.checks import check_calls, read_test
+from neuid3.logic.prolog.checks import check_calls, read_test, unbound_problem
 from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, CONTROL, LIBRARIES, OPEN_BUILTINS, ClosedEngine
 from neuid3.logic.prolog.reader import (
     ParsedProgram,
@@ -24,10 +24,12 @@ from neuid3.logic.prolog.reader import (
 )
 from neuid3.logic.prolog.terms import (
     PrologTerm,
+    calls,
     canonical,
     name_of,
     prolog_list,
     rewrite,
+    signature,
     source,
     value_term,
 )
@@ -120,10 +122,15 @@ class Grounder:
         return recorded
 
     def _quoting_hint(self) -> str:
-        """A hint where a rule has a variable with the name of a column, which may be meant in its place."""
+        """A hint where a rule has a variable with the name of a column, which may be meant in its place, or compares an unbound one."""
         for statement in self.parsed.statements:
             for name in sorted(set(statement.variables) & set(self.parsed.columns)):
                 return f" In line {statement.line}, {name} is a variable; if the column is meant, put it in quotes: '{name}'."
+        for statement in self.parsed.statements:
+            for goal in calls(statement.body, self.parsed.counting):
+                problem = unbound_problem(goal, statement, self.parsed.columns)
+                if problem is not None:
+                    return f" In line {statement.line}, the rule for '{signature(statement.heads[0])}' {problem}"
         return ""
 
 
