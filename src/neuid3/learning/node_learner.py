@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuid3.data.parts import has_parts
 from neuid3.data.priors import Priors, with_quantiles
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeCandidates

@@ -103,7 +103,9 @@ def columns_like_calls(names: Iterable[str], with_parts: bool = False) -> frozen
     """
     names = set(map(str, names))
     calls = ((name, _parsed(name)) for name in names)
-    return frozenset(name for name, call in calls if call is not None and (with_parts or set(call[1]) <= names - {name}))
+    return frozenset(
+        name for name, call in calls if call is not None and (with_parts or set(call[1]) <= names - {name})
+    )
 
 
 def _is_call(name: str, columns: Collection[str], declarations: Declarations, schema: Schema) -> bool:
