@@ -33,9 +33,8 @@ MAX_RULES, MAX_FEATURES = 256, 512
 # what is left. It has no grayscale warm-up, which would undo them.
 WARM = 2
 
-# The steps of pretraining are so many times those of a single test: there is more to learn at once. Examples with parts show
-# several pictures in each step, and networks with batch normalisation need no more of them.
-STEPS, NORMALISED_QUERY_STEPS = 3, 1
+# The steps of pretraining are so many times those of a single test: there is more to learn at once.
+STEPS = 3
 
 # The deviation of numbers around the value of a goal at the beginning, as a fraction of that of all targets.
 FIRST_DEVIATION = 0.5
@@ -140,7 +139,7 @@ def candidate_pretraining(
             }
             for number in range(len(variants))
         ),
-        _config(config, int((~sample.unseen).sum()), normalised and any(test.query is not None for test in tests)),
+        _config(config, int((~sample.unseen).sum())),
         initializer.seed * 104_729 + initializer.count,
         inference.device,
         variants=tuple(variants),
@@ -190,9 +189,9 @@ def _variants(
     return [RestartVariant(False, kinds[i % len(kinds)]) for i in range(2 * config.restarts)]
 
 
-def _config(config: TrainingConfig, examples: int, are_normalised_queries: bool) -> TrainingConfig:
-    """The training configuration: more steps than for a single test, but for normalised networks over parts."""
-    steps = (NORMALISED_QUERY_STEPS if are_normalised_queries else STEPS) * config.steps(examples)
+def _config(config: TrainingConfig, examples: int) -> TrainingConfig:
+    """The training configuration: more steps than for a single test."""
+    steps = STEPS * config.steps(examples)
     batches = max(1, -(-examples // config.batch_size))
     return replace(config, loss="leaves", epochs=max(1, steps // batches), max_steps=None)
 
