@@ -17,7 +17,7 @@ from experiments.datasets.relational import relational
 from experiments.environment import machine, versions
 from experiments.learners import scores
 from experiments.set_baselines import SetClassifier
-from experiments.settings import SEEDS_OF, SET_NETWORK, SET_TRAINING
+from experiments.settings import PICTURED_TREE, SEEDS_OF, SET_NETWORK, SET_TRAINING
 from experiments.store import Result
 from experiments.tables import Cell, Entry, Table
 from experiments.units import PICTURED_PEERS, TREE, Unit
@@ -46,7 +46,7 @@ def run(unit: Unit) -> dict[str, Any]:
     )
     is_tree = isinstance(learner, NeuID3Classifier)
     return {
-        "configuration": {} if is_tree else {**SET_NETWORK, **SET_TRAINING},
+        "configuration": PICTURED_TREE if unit.model == TREE else {} if is_tree else {**SET_NETWORK, **SET_TRAINING},
         "examples": {"train": len(problem.train[1]), "test": len(problem.test[1])},
         "scores": scores(problem.test[1], predictions),
         **({"tree": learner.export_text().splitlines()} if isinstance(learner, NeuID3Classifier) else {}),
@@ -61,8 +61,8 @@ def run(unit: Unit) -> dict[str, Any]:
 
 def _learner(unit: Unit) -> NeuID3Classifier | SetClassifier:
     if unit.model in (TREE, "symbols"):
-        background = background_of(unit.problem) if unit.model == TREE else ""
-        return NeuID3Classifier(background=background, pos_label=_positive(unit), random_state=unit.number, n_jobs=1)
+        of_pictures = {"background": background_of(unit.problem), **PICTURED_TREE} if unit.model == TREE else {}
+        return NeuID3Classifier(**of_pictures, pos_label=_positive(unit), random_state=unit.number, n_jobs=1)
     training = Training(**SET_TRAINING)
     recurrent = unit.model == "recurrent"
     return SetClassifier(**SET_NETWORK, recurrent=recurrent, training=training, random_state=unit.number)
@@ -102,7 +102,8 @@ def pictured_report(results: Results) -> tuple[list[Table], list[str]]:
     )
     note = (
         f"Hands of 3 to 7 and histories of 3 to 10 real cards, 1,000 to learn from and 1,000 to test, classes balanced; only the "
-        f"class of a whole hand or history is known. Bars: the peer + {MARGIN}, or {ENOUGH}; for trains, whose loads and wheels are "
+        f'class of a whole hand or history is known. Trees read the vectors of encoder="self", which is learned from the pictures of '
+        f"the training rows in the time of the fit; peers are trained on the pictures themselves. Bars: the peer + {MARGIN}, or {ENOUGH}; for trains, whose loads and wheels are "
         f"pictures, the tree of symbols − {BEHIND}."
     )
     return [Table("Parts that are pictures", columns, tuple(rows))], [note]

@@ -33,6 +33,9 @@ SET_TRAINING: Mapping[str, Any] = {
     "warp": 0.0,
 }
 
+# The networks of trees over parts read vectors of an encoder with the layers of their peers'; the vectors are kept nowhere.
+PICTURED_TREE: Mapping[str, Any] = {"encoder": "self"}
+
 # The paper does not say how deep its trees are; depth 3 gives its accuracies on clean symbols.
 UCI_TREE: Mapping[str, Mapping[str, Any]] = {
     "default": {"recipe": "default", "max_depth": 8, "pos_label": "positive"},

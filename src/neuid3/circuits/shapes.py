@@ -71,12 +71,13 @@ class ShapedCircuit:
         """The formulas, one for each root of the circuits."""
         return self.formulas
 
-    def circuit(self, values: npt.NDArray[np.bool_]) -> Circuit:
+    def circuit(self, values: npt.NDArray[np.bool_], nodes: int | None = None) -> Circuit:
         """The circuit of the examples with these values of the certain Booleans.
 
         Parameters
         ----------
         values : one for each of `certain`.
+        nodes : the most nodes, where fewer than usual are allowed.
 
         Returns
         -------
@@ -86,7 +87,8 @@ class ShapedCircuit:
         if key not in self._circuits:
             known = dict(zip(self.certain, values.tolist(), strict=True))
             formulas = by_first_variable(_conditioned(self.formulas, known))
-            self._circuits[key] = CIRCUITS.compile(formulas, self.limits, self.complete, one_order=True)
+            limits = self.limits if nodes is None else replace(self.limits, circuit_nodes=nodes)
+            self._circuits[key] = CIRCUITS.compile(formulas, limits, self.complete, one_order=True)
         return self._circuits[key]
 
     def shapes(self, evidence: VariableWeights, arrays: Arrays) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
@@ -111,13 +113,11 @@ class ShapedCircuit:
         arrays : the array library of the evidence.
         nodes : the most nodes of a circuit.
         """
-        limited = ShapedCircuit(self.formulas, replace(self.limits, circuit_nodes=nodes), self.complete)
         try:
-            for values in self.shapes(evidence, arrays)[0].T:
-                limited.circuit(values)
+            circuits = [self.circuit(values, nodes) for values in self.shapes(evidence, arrays)[0].T]
         except CircuitLimitError:
             return False
-        return True
+        return all(circuit.compiled <= nodes for circuit in circuits)
 
     def __len__(self) -> int:
         return sum(map(len, self._circuits.values()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuid3.circuits.arrays import Arrays
+from neuid3.circuits.conjunctions import Conjunctions
 from neuid3.circuits.shapes import ShapedCircuit
 from neuid3.data.columns import Distribution, Probability
 from neuid3.data.priors import Priors, network_call_name
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 # Queries over parts whose circuit for some example has more nodes are no candidates: each takes a second to compile and to
 # evaluate, and there are hundreds. Of seven cards, that two have one of 13 ranks takes 4,000.
 MAX_NODES = 20_000
+
+# The most conjunctions of paths and queries that are kept.
+MAX_SPLITS = 256
 
 
 class ExactInference:
@@ -59,6 +63,7 @@ class ExactInference:
         self.evidence = self.core.evidence(sample.examples, self._modules(), priors)
         self.bindings: dict[str, str] = {}  # the one instance of each declared network that the tree calls
         self._uncertain: dict[NodeTest, frozenset[Source]] = {}
+        self._splits: dict[tuple[Path, NodeTest], Conjunctions] = {}
 
     def bound(self, test: NodeTest) -> NodeTest:
         """A test with the instances of its networks that the tree calls already; other networks stay as declared."""
@@ -131,14 +136,25 @@ class ExactInference:
 
     def is_small(self, path: Path, test: NodeTest) -> bool:
         """Whether a test on a path can be scored in little time: the circuits of all examples are small."""
-        circuits = self.semantics.split_conjunctions(path, test).circuits
+        circuits = self._split(path, test).circuits
         shaped = (circuit for circuit in circuits if isinstance(circuit, ShapedCircuit))
         return all(circuit.is_small(self.evidence, self.core.arrays, MAX_NODES) for circuit in shaped)
 
     def conditional(self, path: Path, test: NodeTest, rows: Any = None) -> Floats:
         """P(τ | κ, e) of the examples of these rows, by default of all, `(example,)`; one half where κ is impossible."""
         self.ensure_priors([test, *(other for other, _ in path)])
-        return self.core.conditional(self.evidence, path, test, rows)
+        return self.core.conditional(self.evidence, path, test, rows, self._split(path, test))
+
+    def _split(self, path: Path, test: NodeTest) -> Conjunctions:
+        """κ∧τ and κ∧¬τ; those of queries over parts are kept for a while, since they take long to compile."""
+        if test.query is None:
+            return self.semantics.split_conjunctions(path, test)
+        key = path, test
+        if key not in self._splits:
+            if len(self._splits) == MAX_SPLITS:
+                self._splits.clear()
+            self._splits[key] = self.semantics.split_conjunctions(path, test)
+        return self._splits[key]
 
     def reach(self, paths: Sequence[Path], rows: Any = None) -> Floats:
         """P(κ | e) of several paths for the examples of these rows, by default for all, `(example, path)`."""

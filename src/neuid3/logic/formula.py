@@ -512,6 +512,8 @@ def draw_cells(roots: Iterable[Formula], complete: Container[str] = ()) -> list[
     for node in bottom_up(roots):
         if isinstance(node, (Compare, CompareExpression)):
             boundaries.setdefault(_compared(node), set()).update(boundaries_of(node))
+    if not boundaries:
+        return roots
     variables: dict[Expression, CellVariable | CalculatedVariable] = {}
     for together in _dependent(list(boundaries), complete):
         parts = tuple(CellPart(expression, tuple(sorted(boundaries[expression]))) for expression in together)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.arrays import NUMPY, Arrays, NumpyArrays
+from neuid3.circuits.conjunctions import Conjunctions
 from neuid3.circuits.reach import Reach
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors
@@ -117,7 +118,14 @@ class Inference:
                 probabilities[chunk] = self.arrays.to_numpy(reach(part))
         return probabilities
 
-    def conditional(self, evidence: Evidence, path: Path, test: NodeTest, rows: Any = None) -> Floats:
+    def conditional(
+        self,
+        evidence: Evidence,
+        path: Path,
+        test: NodeTest,
+        rows: Any = None,
+        conjunctions: Conjunctions | None = None,
+    ) -> Floats:
         """P(τ | κ, e) of the examples of these rows, by default of all, `(example,)`; one half where κ is impossible.
 
         Parameters
@@ -126,12 +134,13 @@ class Inference:
         path : the path κ.
         test : the test τ.
         rows : row indices; None for all examples.
+        conjunctions : what `Semantics.split_conjunctions` gives for path and test, where it is known.
 
         Returns
         -------
         Probabilities, `(example,)`.
         """
-        reach = Reach(self.semantics.split_conjunctions(path, test), self.arrays)
+        reach = Reach(conjunctions or self.semantics.split_conjunctions(path, test), self.arrays)
         responses = np.full(len(evidence) if rows is None else len(rows), 0.5)
         with self.arrays.without_gradients():
             for chunk, part in self._chunks(evidence, reach.variables, rows):
