@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,7 +27,6 @@ from neuid3.logic.formula import (
     bottom_up,
     draw_cells,
     parts_of,
-    rebuild,
 )
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 
@@ -126,23 +125,10 @@ class ShapedCircuit:
         return {"formulas": self.formulas, "limits": self.limits, "complete": self.complete, "_circuits": {}}
 
 
-def _conditioned(formulas: Sequence[Formula], known: dict[QueryVariable, bool]) -> list[Formula]:
-    """The formulas with the values of certain Booleans, simplified."""
-
-    def value(node: Formula) -> Formula:
-        match node:
-            case Literal(QueryVariable() as variable, values):
-                return Truth(int(known[variable]) in values)
-            case _:
-                return node
-
-    return [simplified(formula) for formula in rebuild(formulas, value)]
-
-
-def simplified(formula: Formula) -> Formula:
-    """An equivalent formula without constants inside, or a constant."""
+def _conditioned(formulas: Sequence[Formula], known: Mapping[QueryVariable, bool]) -> list[Formula]:
+    """The formulas with the values of certain Booleans, simplified; what they share is simplified once."""
     results: dict[int, Formula] = {}
-    for node in bottom_up([formula]):
+    for node in bottom_up(formulas):
         match node:
             case And(parts) | Or(parts):
                 neutral = isinstance(node, And)
@@ -158,9 +144,16 @@ def simplified(formula: Formula) -> Formula:
                 inner_part = results[id(part)]
                 negated = Truth(not inner_part.value) if isinstance(inner_part, Truth) else Not(inner_part)
                 results[id(node)] = negated
+            case Literal(QueryVariable() as variable, values) if variable in known:
+                results[id(node)] = Truth(int(known[variable]) in values)
             case _:
                 results[id(node)] = node
-    return results[id(formula)]
+    return [results[id(formula)] for formula in formulas]
+
+
+def simplified(formula: Formula) -> Formula:
+    """An equivalent formula without constants inside, or a constant."""
+    return _conditioned([formula], {})[0]
 
 
 def by_first_variable(formulas: Sequence[Formula]) -> list[Formula]:
