@@ -69,6 +69,10 @@ def build_network(fields: Json, parameters: Tensors, factory: Any, device: str |
                 f"{_not_restorable(declared, 'a function')}; load it in Python with load(…, networks={{{declared!r}: it}})."
             )
         return factory
+    if isinstance(factory, nn.Module):
+        raise NetworkError(
+            f"networks[{declared!r}] is a module, whose weights the file would replace; give a function that returns a new one."
+        )
     if factory is not None:
         network = factory()
         if not isinstance(network, nn.Module):

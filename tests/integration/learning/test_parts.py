@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from neuid3 import Examples, NeuID3BoostingClassifier, NeuID3Classifier, NeuID3ForestClassifier, load
+from neuid3.circuits import conjunctions
+from neuid3.learning import inference
+from neuid3.learning.progress import SilentProgress
 from neuid3.training import TrainingConfig
 
 FAST = TrainingConfig(epochs=25, restarts=2)
@@ -91,3 +95,41 @@ def test_many_trees_share_the_network_that_reads_parts(estimator: Any, tmp_path:
     assert "item_picture_net(I)" in str(clf.explain(new, 0))
     loaded = load(clf.save(tmp_path / "bags.neuid3"))
     np.testing.assert_allclose(loaded.predict_proba(new), clf.predict_proba(new), atol=1e-9)
+
+
+def test_queries_teach_their_networks_together_before_the_tree_is_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages: list[str] = []
+    monkeypatch.setattr(SilentProgress, "stage", lambda _, text: stages.append(text))
+    X, y = bags(200, 4)
+    clf = NeuID3Classifier(random_state=0, training=FAST, n_jobs=1).fit(X, y)
+    assert stages[0] == "pretraining"
+    assert clf.score(*bags(100, 5)) > 0.9
+
+
+def test_queries_whose_circuits_are_large_are_no_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = bags(80, 6)
+    one_step = TrainingConfig(epochs=1, restarts=1, joint_epochs=1)
+    monkeypatch.setattr(conjunctions, "MAX_UNSHAPED_NODES", 1)  # each shape of example has a circuit of its own
+    monkeypatch.setattr(inference, "MAX_NODES", 1)
+    with pytest.warns(UserWarning, match="single leaf|No candidate"):
+        clf = NeuID3Classifier(
+            modes=["item(-item)", "item_picture_net(+item)"], random_state=0, training=one_step, n_jobs=1
+        ).fit(X, y)
+    assert clf.gradient_steps_ == 0
+
+
+def test_an_encoder_reads_the_pictures_of_parts(tmp_path: Path) -> None:
+    X, y = bags(200, 7)
+
+    def encoder() -> torch.nn.Module:
+        torch.manual_seed(0)
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 80), torch.nn.ReLU())
+
+    clf = NeuID3Classifier(modes=MODES, random_state=0, training=FAST, n_jobs=1, encoder=encoder()).fit(X, y)
+    assert {type(network).__name__ for network in clf.networks_.values()} == {"VectorNet"}
+    new, truth = bags(100, 8, most=6)
+    assert clf.score(new, truth) > 0.85
+    assert clf.model_.verify(new, rows=2) < 1e-6
+    assert "item_picture_net(I)" in str(clf.explain(new, 0)) or len(clf.tree_.tests) > 1
+    kept = load(clf.save(tmp_path / "bags.neuid3"), networks={"encoder": encoder})
+    np.testing.assert_allclose(kept.predict_proba(new), clf.predict_proba(new), atol=1e-9)
