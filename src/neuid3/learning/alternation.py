@@ -129,7 +129,8 @@ def alternate_from_candidates(
 
     Where the tree that is grown from these networks leaves much unexplained, that of the usual alternation competes with it,
     and must be clearly better: a test that is trained alone may predict as well with networks that read few images but the
-    labelled ones as their labels say.
+    labelled ones as their labels say. To train queries one by one takes hours where pictures are large; they compete only where
+    no network has learned anything together.
 
     Parameters
     ----------
@@ -150,7 +151,8 @@ def alternate_from_candidates(
         alternation.restore(before)
         return None
     tree = alternation.improved(tree)
-    if not (alternation.is_sufficient(tree) or is_out_of_time()):
+    is_enough = alternation.is_sufficient(tree) or (learner.refines_queries and bool(tree.modules))
+    if not (is_enough or is_out_of_time()):
         alternation.restore(before)
         alternation.grow = None
         grown = grow()
