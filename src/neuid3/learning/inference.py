@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 # evaluate, and there are hundreds. Of seven cards, that two have one of 13 ranks takes 4,000.
 MAX_NODES = 20_000
 
-# The most conjunctions of paths and queries that are kept.
-MAX_SPLITS = 256
-
 
 class ExactInference:
     """Exact probabilities of tests and paths; holds the network instances, their outputs and their average outputs.
@@ -63,7 +60,7 @@ class ExactInference:
         self.evidence = self.core.evidence(sample.examples, self._modules(), priors)
         self.bindings: dict[str, str] = {}  # the one instance of each declared network that the tree calls
         self._uncertain: dict[NodeTest, frozenset[Source]] = {}
-        self._splits: dict[tuple[Path, NodeTest], Conjunctions] = {}
+        self._last_split: tuple[Path, NodeTest, Conjunctions] | None = None
 
     def bound(self, test: NodeTest) -> NodeTest:
         """A test with the instances of its networks that the tree calls already; other networks stay as declared."""
@@ -146,15 +143,10 @@ class ExactInference:
         return self.core.conditional(self.evidence, path, test, rows, self._split(path, test))
 
     def _split(self, path: Path, test: NodeTest) -> Conjunctions:
-        """κ∧τ and κ∧¬τ; those of queries over parts are kept for a while, since they take long to compile."""
-        if test.query is None:
-            return self.semantics.split_conjunctions(path, test)
-        key = path, test
-        if key not in self._splits:
-            if len(self._splits) == MAX_SPLITS:
-                self._splits.clear()
-            self._splits[key] = self.semantics.split_conjunctions(path, test)
-        return self._splits[key]
+        """κ∧τ and κ∧¬τ; the last ones are kept, since their size is asked for before their probabilities."""
+        if self._last_split is None or self._last_split[:2] != (path, test):
+            self._last_split = path, test, self.semantics.split_conjunctions(path, test)
+        return self._last_split[2]
 
     def reach(self, paths: Sequence[Path], rows: Any = None) -> Floats:
         """P(κ | e) of several paths for the examples of these rows, by default for all, `(example, path)`."""

@@ -67,6 +67,8 @@ class ReadySplitter:
     def scored(self, node: OpenNode, test: NodeTest) -> Iterator[ScoredCandidate]:
         """The test itself where all its networks are trained; otherwise with each choice of trained replacements."""
         candidate, test = test, self.inference.bound(test)
+        if test.query is not None and not self.inference.is_small(node.path, test):
+            return
         calls, instances = self.semantics.calls(test), self.inference.instances
         trained = [name for name in dict.fromkeys(call.network for call in calls) if name in instances]
         untrained = self.untrained(test)

@@ -123,9 +123,10 @@ class TrainingSplitter:
         # A node has hundreds of queries. They are compared and compiled only where one of them can be worth a split.
         if not self._is_promising(node):
             return []
+        if not any(self.ready.untrained(self.inference.bound(test)) for test in tests):
+            return tests  # scores leave out those that are too large, one after the other
         small = [test for test in tests if test.query is None or self.inference.is_small(node.path, test)]
-        is_open = any(self.ready.untrained(self.inference.bound(test)) for test in small)
-        return small if self.canonical is None or not is_open else self.canonical.first_forms(small)
+        return small if self.canonical is None else self.canonical.first_forms(small)
 
     def _ready_candidates(self, node: OpenNode) -> dict[NodeTest, list[ScoredCandidate]]:
         """The scores of each test that can be had without training."""
