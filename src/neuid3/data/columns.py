@@ -356,8 +356,7 @@ def _read_strings(name: str, values: Array, missing: Array | None, expected: str
         absent = np.zeros(len(values), dtype=bool) if missing is None else missing
         present = [str(entry) for entry in values[~absent].tolist()]
         distinct = list(dict.fromkeys(present))
-        told = day_stands_first(distinct)
-        day_first = like.day_first if told is None and isinstance(like, Date) else told
+        day_first = day_stands_first(distinct, like.day_first if isinstance(like, Date) else None)
         days = parse_dates(distinct, day_first)
         if days is not None:
             by_text = dict(zip(distinct, days.tolist(), strict=True))

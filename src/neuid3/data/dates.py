@@ -59,23 +59,29 @@ def parse_dates(texts: Collection[str], day_first: bool | None = None) -> Floats
         if match is None:
             return None
         found.append(match)
-    told = _day_first(found)
-    order = day_first if told is None else told
+    stated = _day_first(found)
+    order = day_first if stated is None else stated
     if order is None:
         return None
     days = [_days(match, order) for match in found]
     return None if None in days else np.array(days, dtype=np.float64)
 
 
-def day_stands_first(texts: Collection[str]) -> bool | None:
-    """Whether the day stands before the month in dates such as `01/03/2024`; None where there is none, or nothing tells.
+def day_stands_first(texts: Collection[str], otherwise: bool | None = None) -> bool | None:
+    """Whether the day stands before the month in dates such as `01/03/2024`.
+
+    Parameters
+    ----------
+    texts : the texts.
+    otherwise : the answer where no text tells.
 
     >>> day_stands_first(["01/03/2024", "31/03/2024"]), day_stands_first(["03/31/2024"]), day_stands_first(["2024-03-01"])
     (True, False, None)
     """
     matches = [match for text in texts if (match := _match(text.strip())) is not None]
     open_order = [match for match in matches if "first" in match and match["mark"] != "."]
-    return _day_first(open_order) if open_order else None
+    stated = _day_first(open_order) if open_order else None
+    return otherwise if stated is None else stated
 
 
 def _match(text: str) -> Mapping[str, str | None] | None:

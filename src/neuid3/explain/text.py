@@ -165,8 +165,8 @@ def _reasons(leading: Sequence[LeafShare], readings: Sequence[Reading], decimals
 
 def _proof_text(proof: Proof, certain: set[str]) -> str:
     """A proof without what goes without saying: that an example has the parts whose values it names, as in `card(card_1)`."""
-    said = [a for a in proof.assignments if a.variable not in certain or not _PRESENCE.fullmatch(a.text)]
-    return ", ".join(map(str, said)) if said else str(proof)
+    assignments = [a for a in proof.assignments if a.variable not in certain or not _PRESENCE.fullmatch(a.text)]
+    return ", ".join(map(str, assignments)) if assignments else str(proof)
 
 
 def _criteria(count: CriterionCount, decimals: int) -> Iterator[str]:

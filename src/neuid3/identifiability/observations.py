@@ -132,9 +132,8 @@ def observed_values(
                     confidence[variable][batch] = weights.max(axis=0)
                     logarithms = np.log2(weights, out=np.zeros_like(weights), where=weights > 0)
                     entropy[variable][batch] = -(weights * logarithms).sum(axis=0)
-            if (
-                absent.any() and not absent.all()
-            ):  # any value that occurs will do: no test depends on a part that is not there
+            # Any value that occurs will do: no test depends on a part that is not there.
+            if absent.any() and not absent.all():
                 codes[variable][absent] = np.bincount(codes[variable][~absent]).argmax()
             complete &= present | absent
     return Observations(codes, labels, complete, confidence, entropy)

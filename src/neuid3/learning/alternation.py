@@ -154,10 +154,10 @@ def alternate_from_candidates(
     is_enough = alternation.is_sufficient(tree) or (learner.refines_queries and bool(tree.modules))
     if not (is_enough or is_out_of_time()):
         alternation.restore(before)
-        alternation.grow = None
         grown = grow()
         if not is_out_of_time():
-            tree = alternation.clearly_better(alternation.alternated(grown), tree)
+            usual = Alternation(learner, limits, is_out_of_time)
+            tree = alternation.clearly_better(usual.alternated(grown), tree)
         alternation.restore(tree)
     return alternation.finished(tree)
 

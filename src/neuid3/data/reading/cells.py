@@ -188,8 +188,7 @@ def date_column(name: str, table: TextTable, day_first: bool | None = None) -> C
     """
     cells, missing = cells_and_missing(name, table)
     distinct = list(dict.fromkeys(cells[row] for row in np.flatnonzero(~missing).tolist()))
-    told = day_stands_first(distinct)
-    day_first = day_first if told is None else told
+    day_first = day_stands_first(distinct, day_first)
     days = parse_dates(distinct, day_first)
     if days is None and distinct:
         row = next((r for r, cell in enumerate(cells) if not missing[r] and parse_dates([cell], day_first) is None), 0)

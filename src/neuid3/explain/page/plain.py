@@ -131,7 +131,7 @@ def _reliability(found: Reliability) -> str:
         f"two standard errors each way.</p><p>{html.escape(str(found).capitalize())}.</p>"
         '<svg class="reliability" viewBox="-6 -6 212 212" role="img" aria-label="Reliability diagram">'
         f'<path class="frame" d="M0 0H200V200H0Z"/><path class="ideal" d="M0 200L200 0"/>{"".join(marks)}</svg>'
-        f"<table><tr><th>said</th><th>right</th><th>rows</th></tr>{table}</table>"
+        f"<table><tr><th>probability</th><th>right</th><th>rows</th></tr>{table}</table>"
     )
 
 
